@@ -1,0 +1,1 @@
+"""Import finder for what the simulator stands in for."""

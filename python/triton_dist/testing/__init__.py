@@ -1,0 +1,1 @@
+"""The pytest plugin for multi-rank tests."""
