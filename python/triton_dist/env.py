@@ -121,9 +121,7 @@ class Variable(Generic[T]):
         try:
             return self._parse(text)
         except ValueError:
-            raise EnvironmentVariableError(
-                f"{self.name}={text!r} is not allowed: it takes {self.allowed}"
-            ) from None
+            raise EnvironmentVariableError(f"{self.name}={text!r} is not allowed: it takes {self.allowed}") from None
 
 
 def _flag(name: str, *, owner: str, category: str, default: D, meaning: str) -> Variable[bool | D]:
@@ -177,9 +175,7 @@ def _integer(
     )
 
 
-def _seconds(
-    name: str, *, owner: str, category: str, default: float, meaning: str
-) -> Variable[float]:
+def _seconds(name: str, *, owner: str, category: str, default: float, meaning: str) -> Variable[float]:
     def parse(text: str) -> float:
         value = float(text)
         # NaN and infinity fail one of the two comparisons.
@@ -249,9 +245,7 @@ def _path(text: str) -> Path:
     return Path(os.path.expanduser(text))
 
 
-def _directory(
-    name: str, *, owner: str, category: str, default: str, meaning: str
-) -> Variable[Path]:
+def _directory(name: str, *, owner: str, category: str, default: str, meaning: str) -> Variable[Path]:
     return Variable(
         name,
         owner=owner,
@@ -265,9 +259,7 @@ def _directory(
     )
 
 
-def _optional_directory(
-    name: str, *, owner: str, category: str, default: str, meaning: str
-) -> Variable[Path | None]:
+def _optional_directory(name: str, *, owner: str, category: str, default: str, meaning: str) -> Variable[Path | None]:
     return Variable(
         name,
         owner=owner,
@@ -281,9 +273,7 @@ def _optional_directory(
     )
 
 
-def _integers(
-    name: str, *, owner: str, category: str, default: str, meaning: str
-) -> Variable[tuple[int, ...] | None]:
+def _integers(name: str, *, owner: str, category: str, default: str, meaning: str) -> Variable[tuple[int, ...] | None]:
     def parse(text: str) -> tuple[int, ...]:
         values = tuple(int(part) for part in text.split(","))
         if min(values) < 0 or len(set(values)) != len(values):
@@ -565,9 +555,7 @@ CONDA_PREFIX = _optional_directory(
 )
 
 REGISTRY: dict[str, Variable[object]] = {
-    variable.name: variable
-    for variable in list(globals().values())
-    if isinstance(variable, Variable)
+    variable.name: variable for variable in list(globals().values()) if isinstance(variable, Variable)
 }
 
 
