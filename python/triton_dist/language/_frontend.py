@@ -1,0 +1,132 @@
+"""The one place that knows how the installed Triton calls builtins and builds IR.
+
+Triton 3.2 hands a builtin an ``ir.builder`` as ``_builder``; from 3.4 on it hands over a semantic
+object as ``_semantic``. The primitives are written against :class:`Emitter` only, so supporting
+another Triton means another emitter here and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import triton
+from triton.language import core, semantic
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LIBRARY = "tdist"
+"""Library name of our own extern calls; the lowering recognises them by it."""
+
+
+def _builtins_get_a_builder() -> bool:
+    return "_builder" in inspect.signature(inspect.unwrap(core.to_tensor)).parameters
+
+
+if not _builtins_get_a_builder():
+    raise ImportError(
+        f"triton_dist.language needs a Triton whose builtins take `_builder` (triton-ascend 3.2); "
+        f"triton {triton.__version__} is installed: install triton-ascend==3.2.*"
+    )
+
+
+class Emitter:
+    """Builds the IR of one primitive call.
+
+    Attributes:
+        builder: Triton's ``ir.builder``, placed where the call stands in the kernel.
+    """
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+
+    def extern(
+        self,
+        symbol: str,
+        operands: Sequence[core.tensor],
+        result: core.dtype,
+        *,
+        pure: bool = False,
+        library: str = LIBRARY,
+        path: str = "",
+    ) -> core.tensor:
+        """Call ``symbol`` on scalars; returns its scalar result."""
+        handle = self.builder.create_extern_elementwise(
+            library, path, symbol, [o.handle for o in operands], result.to_ir(self.builder), pure
+        )
+        return core.tensor(handle, result)
+
+    def integer(self, value: int, type_: core.dtype) -> core.tensor:
+        """A constant of 32 or 64 bits; values above the signed range keep their bits."""
+        bits = type_.int_bitwidth
+        signed = (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+        get = self.builder.get_int32 if bits == 32 else self.builder.get_int64
+        return core.tensor(get(signed), type_)
+
+    def tensor(self, value: Any) -> core.tensor:
+        """A Python number, a constexpr or a tensor, as a tensor."""
+        return semantic.to_tensor(value, self.builder)
+
+    def cast(self, value: core.tensor, type_: core.dtype) -> core.tensor:
+        """``value`` converted element by element to the scalar type ``type_``."""
+        return semantic.cast(value, type_, self.builder)
+
+    def address(self, pointer: core.tensor) -> core.tensor:
+        """The address of a scalar pointer, in bytes, as int64."""
+        handle = self.builder.create_ptr_to_int(pointer.handle, core.int64.to_ir(self.builder))
+        return core.tensor(handle, core.int64)
+
+    def like(self, scalar: core.tensor, model: core.tensor) -> core.tensor:
+        """``scalar`` repeated to the shape of ``model``."""
+        if not model.type.is_block():
+            return scalar
+        shape = model.type.get_block_shapes()
+        handle = self.builder.create_splat(scalar.handle, shape)
+        return core.tensor(handle, core.block_type(scalar.type, shape))
+
+    def offset(self, pointer: core.tensor, elements: core.tensor) -> core.tensor:
+        """``pointer`` moved by ``elements`` elements; both scalar or of one shape."""
+        handle = self.builder.create_addptr(pointer.handle, elements.handle)
+        return core.tensor(handle, pointer.type)
+
+    def advance(self, block_pointer: core.tensor, elements: core.tensor) -> core.tensor:
+        """A block pointer moved by ``elements`` (int32) in each of its dimensions."""
+        dimensions = len(block_pointer.type.element_ty.shape)
+        handle = self.builder.create_advance(block_pointer.handle, [elements.handle] * dimensions)
+        return core.tensor(handle, block_pointer.type)
+
+    def binary(self, operation: str, lhs: core.tensor, rhs: core.tensor) -> core.tensor:
+        """``create_<operation>`` of two values of one type."""
+        handle = getattr(self.builder, f"create_{operation}")(lhs.handle, rhs.handle)
+        return core.tensor(handle, lhs.type)
+
+    @property
+    def target(self) -> str | None:
+        """The SoC that the compiling backend named in its codegen functions, if it did."""
+        soc = self.builder.codegen_fns.get("triton_dist_soc")
+        return soc if isinstance(soc, str) else None
+
+
+def primitive(function: Callable[Concatenate[Emitter, P], R]) -> Callable[P, R]:
+    """Make ``function(emitter, *args)`` a builtin that kernels call as ``function(*args)``.
+
+    Calling the builtin outside of a kernel raises RuntimeError.
+    """
+
+    @functools.wraps(function)
+    def builtin(*args: Any, _builder: Any = None, **kwargs: Any) -> R:
+        if _builder is None:
+            raise RuntimeError(
+                f"{function.__name__} works in kernels only: call it from a function "
+                "with @triton.jit, and launch that one"
+            )
+        return function(Emitter(_builder), *args, **kwargs)
+
+    signature = inspect.signature(function)
+    visible = list(signature.parameters.values())[1:]
+    builtin.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
+    setattr(builtin, core.TRITON_BUILTIN, True)
+    return builtin
