@@ -16,6 +16,12 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
+# Build types of upstream Triton, under its names.
+set(CMAKE_C_FLAGS_TRITONRELBUILDWITHASSERTS "-O2 -g")
+set(CMAKE_CXX_FLAGS_TRITONRELBUILDWITHASSERTS "-O2 -g")
+set(CMAKE_C_FLAGS_TRITONBUILDWITHO1 "-O1")
+set(CMAKE_CXX_FLAGS_TRITONBUILDWITHO1 "-O1")
+
 # Only for our own targets: link it with target_link_libraries(... PRIVATE tdist_options).
 add_library(tdist_options INTERFACE)
 target_compile_options(tdist_options INTERFACE -Wall -Wextra)
@@ -25,6 +31,9 @@ if(TDIST_SANITIZE)
   add_link_options(-fsanitize=${TDIST_SANITIZE})
 endif()
 
+if(TDIST_USE_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
 if(TDIST_PARALLEL_LINK_JOBS)
   set_property(GLOBAL APPEND PROPERTY JOB_POOLS tdist_link=${TDIST_PARALLEL_LINK_JOBS})
   set(CMAKE_JOB_POOL_LINK tdist_link)

@@ -1,0 +1,34 @@
+"""Where things stand in the checkout, and its own registry of environment variables and versions.
+
+The registry is loaded from its file: `import triton_dist` might find an earlier installation from
+another checkout.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+PYTHON_DIRECTORY = Path(__file__).resolve().parents[1]
+ROOT = PYTHON_DIRECTORY.parent
+
+if TYPE_CHECKING:
+    from triton_dist import env as env
+else:
+    _spec = importlib.util.spec_from_file_location("_build_backend._env", PYTHON_DIRECTORY / "triton_dist" / "env.py")
+    env = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(env)
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def versions() -> dict[str, Any]:
+    """The pins of docker/versions.toml, as its tables."""
+    with (ROOT / "docker" / "versions.toml").open("rb") as file:
+        tables: dict[str, Any] = tomllib.load(file)
+    return tables
