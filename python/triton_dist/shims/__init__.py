@@ -1,0 +1,1 @@
+"""Modules that stand in for packages of the Ascend stack where these are missing."""
