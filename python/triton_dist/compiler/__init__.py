@@ -1,0 +1,1 @@
+"""From Triton IR to a binary: stages, tools, caches, and the hook into Triton."""

@@ -1,0 +1,104 @@
+"""Triton backend for simulated NPUs: triton-ascend's front half, then native code in place of an NPU binary.
+
+The class takes the place of triton-ascend's own in Triton's table of backends (see activate.py), so that the target
+that kernels and host code see is the same as on hardware: `GPUTarget("npu", <SoC>, 0)`.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import triton.backends.ascend as ascend_package
+from triton.backends.ascend import compiler as stock
+from triton.backends.compiler import GPUTarget
+
+from triton_dist.compiler import check_pointers, stage_cache, toolchain
+from triton_dist.compiler.errors import KernelCompileError
+
+_KERNEL_NAME = re.compile(r"tt\.func public @(\w+)")
+_EXTERN_LIBRARIES = re.compile(r"tdist\.extern_libs\s*=\s*\[([^\]]*)\]")
+
+
+def adapter_path() -> Path:
+    """triton-ascend's own lowering tool, as its wheel ships it."""
+    return Path(ascend_package.__file__).parent / "triton-adapter-opt"
+
+
+class SimulatedNPUBackend(stock.AscendBackend):  # type: ignore[misc]
+    """Compiles a kernel to a shared object for this host. Options are triton-ascend's (`NPUOptions`)."""
+
+    @staticmethod
+    def supports_target(target: GPUTarget) -> bool:
+        return bool(target.backend == "npu")
+
+    def __init__(self, target: GPUTarget) -> None:
+        super().__init__(target)
+        self.binary_ext = "so"
+
+    def hash(self) -> str:
+        """What the binary depends on besides the kernel and its options."""
+        return f"{self.target}-{toolchain.fingerprint()}"
+
+    def add_stages(self, stages: dict[str, Any], options: Any) -> None:
+        super().add_stages(stages, options)
+        if "ttadapter" not in stages:
+            raise KernelCompileError(
+                "compile_mode='simt_only' has no linalg stage and cannot be simulated: use compile_mode='simd'"
+            )
+        stock_ttir, stock_linalg = stages["ttir"], stages["ttadapter"]
+        del stages["npubin"]
+
+        def make_ttir(module: Any, metadata: dict[str, Any]) -> Any:
+            module = stock_ttir(module, metadata)
+            text = str(module)
+            check_pointers.check(text, _KERNEL_NAME.search(text).group(1))  # type: ignore[union-attr]
+            return module
+
+        def make_linalg(module: Any, metadata: dict[str, Any]) -> str:
+            def produce() -> bytes:
+                try:
+                    text: str = stock_linalg(module, metadata)
+                except subprocess.CalledProcessError as error:
+                    raise KernelCompileError(_adapter_failure(error)) from error
+                return text.encode()
+
+            key = ["ttadapter", str(module), options.hash(), self.hash()]
+            return stage_cache.produce_once("ttadapter", key, produce).decode()
+
+        def make_llvm(linalg: str, metadata: dict[str, Any]) -> str:
+            # Fills in name, mix mode and tensor kinds; what it returns has lost the mix mode and is not needed.
+            stock._parse_linalg_metadata(linalg, metadata)
+
+            def produce() -> bytes:
+                return toolchain.lower_to_llvm(toolchain.to_generic(linalg, adapter_path())).encode()
+
+            return stage_cache.produce_once("llvm", ["llvm", linalg, self.hash()], produce).decode()
+
+        def make_library(llvm_dialect: str, metadata: dict[str, Any]) -> bytes:
+            libraries = _extern_libraries(llvm_dialect)
+
+            def produce() -> bytes:
+                return toolchain.generate_library(llvm_dialect, 3, libraries)
+
+            return stage_cache.produce_once("so", ["so", llvm_dialect, self.hash()], produce)
+
+        stages["ttir"] = make_ttir
+        stages["ttadapter"] = make_linalg
+        stages["llvmdialect"] = make_llvm
+        stages["so"] = make_library
+
+
+def _extern_libraries(llvm_dialect: str) -> list[str]:
+    found = _EXTERN_LIBRARIES.search(llvm_dialect)
+    return re.findall(r'"([^"]*)"', found.group(1)) if found else []
+
+
+def _adapter_failure(error: subprocess.CalledProcessError) -> str:
+    """The lines of triton-adapter-opt's output that say something: its errors, not its stack dump."""
+    text = (error.stderr or b"").decode(errors="replace")
+    lines = [line for line in text.splitlines() if " error: " in line or line.startswith("error:")]
+    detail = "\n".join(lines) if lines else text.strip()[-2000:]
+    return f"triton-ascend cannot lower this kernel (triton-adapter-opt):\n{detail}"

@@ -1,0 +1,86 @@
+"""The tools that make a native object of linalg IR, and the command lines that run them."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from triton_dist.compiler.errors import KernelCompileError
+from triton_dist.compiler.stage_cache import digest
+from triton_dist.runtime import native
+
+
+def _tool(name: str) -> Path:
+    path = native.install_directory() / "bin" / name
+    if not path.exists():
+        raise KernelCompileError(f"{name} is missing at {path}: build it with nox -s build")
+    return path
+
+
+def _run(command: Sequence[str | Path], what: str) -> None:
+    """Run one tool; raise KernelCompileError with its own diagnostics when it fails."""
+    result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if result.returncode < 0:
+        raise KernelCompileError(f"{what}: {command[0]} was ended by signal {-result.returncode}\n{result.stderr}")
+    if result.returncode:
+        raise KernelCompileError(f"{what} failed:\n{result.stderr.strip()}")
+
+
+def to_generic(linalg: str, adapter: Path) -> str:
+    """Print `linalg` in MLIR's generic form, the only one in which a tool can read dialects that it does not know."""
+    with tempfile.TemporaryDirectory(prefix="triton-dist-") as directory:
+        source, result = Path(directory, "in.mlir"), Path(directory, "out.mlir")
+        source.write_text(linalg)
+        _run(
+            [adapter, source, "--mlir-print-op-generic", "--mlir-print-debuginfo", "-o", result],
+            "reading the linalg IR",
+        )
+        return result.read_text()
+
+
+def lower_to_llvm(generic: str) -> str:
+    """Lower generic linalg IR with our extern calls to LLVM dialect that calls the simulator's runtime."""
+    with tempfile.TemporaryDirectory(prefix="triton-dist-") as directory:
+        source, result = Path(directory, "in.mlir"), Path(directory, "out.mlir")
+        source.write_text(generic)
+        _run(
+            [_tool("tdist-opt"), source, "--allow-unregistered-dialect", "--tdist-to-sim", "-o", result],
+            "lowering the kernel for simulated NPUs",
+        )
+        return result.read_text()
+
+
+def generate_library(llvm_dialect: str, optimisation: int, extern_libraries: Sequence[str]) -> bytes:
+    """Compile LLVM dialect to a shared object. Every symbol must be known to the runtime or an extern library."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        raise KernelCompileError("no C compiler found to link the kernel: install gcc (cc, gcc or clang on PATH)")
+    with tempfile.TemporaryDirectory(prefix="triton-dist-") as directory:
+        source, obj, result = (Path(directory, name) for name in ("in.mlir", "kernel.o", "kernel.so"))
+        source.write_text(llvm_dialect)
+        _run([_tool("tdist-codegen"), source, f"--opt-level={optimisation}", "-o", obj], "generating code")
+        libraries: list[str | Path] = [native.library_path()]
+        for library in extern_libraries:
+            libraries += [library, f"-Wl,-rpath,{Path(library).parent}"]
+        _run([compiler, "-shared", "-o", result, obj, *libraries, "-lm", "-Wl,-z,defs"], "linking the kernel")
+        return result.read_bytes()
+
+
+@functools.cache
+def fingerprint() -> str:
+    """A digest of all that decides which code comes out: both tools, the runtime they call, and this machine's CPU."""
+    files = [_tool("tdist-opt"), _tool("tdist-codegen"), native.library_path()]
+    return digest([file.read_bytes() for file in files] + [_cpu()])
+
+
+def _cpu() -> str:
+    """What code generation may depend on: the architecture and the CPU's feature flags."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("flags", "Features")):
+            return f"{platform.machine()} {line}"
+    return platform.machine()
