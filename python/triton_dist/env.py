@@ -385,6 +385,20 @@ TRITON_CACHE_DIR = _directory(
     default="~/.triton/cache",
     meaning="Triton's cache of compiled kernels.",
 )
+TRITON_DISABLE_LINE_INFO = _flag(
+    "TRITON_DISABLE_LINE_INFO",
+    owner="triton-ascend",
+    category=RUN,
+    default=True,
+    meaning="Leave source lines out of the kernel's IR. On simulated NPUs they stay in unless this is set.",
+)
+TRITON_COMPILE_ONLY = _flag(
+    "TRITON_COMPILE_ONLY",
+    owner="triton-ascend",
+    category=RUN,
+    default=False,
+    meaning="Compile kernels and do not run them.",
+)
 ASCEND_RT_VISIBLE_DEVICES = _integers(
     "ASCEND_RT_VISIBLE_DEVICES",
     owner="CANN",
