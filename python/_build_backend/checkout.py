@@ -27,8 +27,13 @@ else:
     import tomli as tomllib
 
 
-def versions() -> dict[str, Any]:
-    """The pins of docker/versions.toml, as its tables."""
-    with (ROOT / "docker" / "versions.toml").open("rb") as file:
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    with path.open("rb") as file:
         tables: dict[str, Any] = tomllib.load(file)
     return tables
+
+
+def versions() -> dict[str, Any]:
+    """The pins of docker/versions.toml, as its tables."""
+    return read_toml(ROOT / "docker" / "versions.toml")

@@ -1,0 +1,1 @@
+"""What the sessions of noxfile.py do, one question a module."""

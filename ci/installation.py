@@ -1,0 +1,196 @@
+"""Brings the environment up to date: system packages, Python packages, csrc and the editable install.
+
+Each part first looks whether it has anything to do, so that a run with nothing changed is quick.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nox
+
+from _build_backend import llvm, settings
+from _build_backend.checkout import PYTHON_DIRECTORY, ROOT, env, read_toml, versions
+from _build_backend.errors import BuildSettingsError
+from ci import report
+from ci.environment import Environment, current
+
+BUILD_ROOT = ROOT / "build"
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What a session works with once everything is built.
+
+    Attributes:
+        environment: where it is installed.
+        build_directory: CMake's build directory.
+        native: the directory that holds lib/, bin/ and _build_info.py.
+        llvm: the LLVM it was built against.
+    """
+
+    environment: Environment
+    build_directory: Path
+    native: Path
+    llvm: llvm.LLVM
+
+
+def ensure(session: nox.Session) -> Installation:
+    """Builds and installs whatever is not current, and checks which triton is imported.
+
+    Every session calls it first. A wrong setting or LLVM ends the session before anything is installed.
+    """
+    if env.LLVM_SYSPATH.is_set():
+        _resolve(session)
+    with _one_at_a_time():
+        _ensure_system_packages(session)
+        resolved = _resolve(session)
+        environment = current(session)
+        _ensure_python_packages(session, environment, resolved)
+        build_directory = _ensure_built(session, environment, resolved)
+        _check_triton(session, environment)
+    native = build_directory / "install" / "platlib" / "triton_dist"
+    return Installation(environment, build_directory, native, llvm.locate())
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Two sessions started in one checkout would install into one environment at the same time."""
+    BUILD_ROOT.mkdir(exist_ok=True)
+    with (BUILD_ROOT / "session.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report.note("another session builds in this checkout; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _resolve(session: nox.Session) -> settings.BuildSettings:
+    try:
+        return settings.resolve()
+    except BuildSettingsError as error:
+        session.error(str(error))
+
+
+def _ensure_system_packages(session: nox.Session) -> None:
+    bootstrap = ROOT / "ci" / "bootstrap"
+    check = subprocess.run([bootstrap, "--check"], check=False, capture_output=True, text=True)
+    if check.returncode == 0:
+        return
+    missing = check.stdout.split()
+    if missing and os.geteuid() == 0 and not env.TRITON_OFFLINE_BUILD.get():
+        with report.step(session.name, "system packages"):
+            session.run(str(bootstrap), external=True)
+        return
+    # Another distribution, or tools from elsewhere: what is really missing shows below, by name.
+    mend = subprocess.run([bootstrap], check=False, capture_output=True, text=True).stderr if missing else check.stderr
+    report.note(mend.strip())
+
+
+def _ensure_python_packages(session: nox.Session, environment: Environment, resolved: settings.BuildSettings) -> None:
+    project = read_toml(PYTHON_DIRECTORY / "pyproject.toml")
+    extras = project["project"]["optional-dependencies"]
+    requirements = [
+        *project["build-system"]["requires"],
+        *project["project"]["dependencies"],
+        *extras["test"],
+        *extras["lint"],
+    ]
+    state = environment.probe(requirements)
+    stock_triton = "triton" in state["distributions"]
+    torch_missing = "torch" not in state["distributions"]
+    if not (state["unsatisfied"] or stock_triton or torch_missing):
+        return
+    if resolved.offline and (state["unsatisfied"] or torch_missing):
+        missing = [*state["unsatisfied"], *(["torch"] if torch_missing else [])]
+        session.error(f"TRITON_OFFLINE_BUILD is on and these packages would be downloaded: {', '.join(missing)}")
+    with report.step(session.name, "Python packages"):
+        if torch_missing:
+            _install_torch(session, environment)
+        if state["unsatisfied"]:
+            report.note(f"installing {', '.join(state['unsatisfied'])}")
+            _pip(session, environment, "install", *state["unsatisfied"])
+        _remove_stock_triton(session, environment)
+
+
+def _install_torch(session: nox.Session, environment: Environment) -> None:
+    torch = f"torch=={versions()['python']['torch']}"
+    index = env.TRITON_DIST_TORCH_INDEX.get()
+    if index is None:
+        report.note(f"installing {torch} from pip's own index; TRITON_DIST_TORCH_INDEX names another one, and")
+        report.note("a torch that the environment already has is kept (a default build for CUDA is several GB)")
+        _pip(session, environment, "install", torch)
+    elif Path(index).is_dir():
+        _pip(session, environment, "install", torch, "--find-links", index)
+    else:
+        _pip(session, environment, "install", torch, "--index-url", index)
+
+
+def _remove_stock_triton(session: nox.Session, environment: Environment) -> None:
+    """A CUDA build of torch brings the stock `triton`, whose files lie where triton-ascend's belong."""
+    if "triton" not in environment.probe([])["distributions"]:
+        return
+    report.note("removing the stock triton, which would hide triton-ascend")
+    _pip(session, environment, "uninstall", "--yes", "triton")
+    ascend = f"triton-ascend=={versions()['python']['triton-ascend']}"
+    _pip(session, environment, "install", "--force-reinstall", "--no-deps", ascend)
+
+
+def _ensure_built(session: nox.Session, environment: Environment, resolved: settings.BuildSettings) -> Path:
+    state = environment.probe([])
+    stamp = BUILD_ROOT / f"{state['cache_tag']}-{resolved.build_type}.installed.json"
+    key = json.dumps({"prefix": state["prefix"], "inputs": _inputs_digest(resolved)})
+    leads_here = state["redirect"] is not None and Path(state["redirect"]["build"]).parent == BUILD_ROOT
+    name = f"csrc ({resolved.summary})"
+    if leads_here and stamp.is_file() and stamp.read_text() == key:
+        with report.step(session.name, name) as row:
+            _rebuild(session, environment)
+            row.result = "ok, was installed already"
+    else:
+        with report.step(session.name, name):
+            stamp.unlink(missing_ok=True)
+            arguments = ["--no-build-isolation", "--no-deps", "--editable", str(PYTHON_DIRECTORY)]
+            _pip(session, environment, "install", "--verbose", *arguments, quiet=False)
+            stamp.write_text(key)
+    redirect: dict[str, Any] | None = environment.probe([])["redirect"]
+    if redirect is None:
+        session.error(f"triton_dist was installed and {environment.python} does not see it: is site-packages writable?")
+    return Path(redirect["build"])
+
+
+def _rebuild(session: nox.Session, environment: Environment) -> None:
+    """Importing this module is what brings an editable installation up to date."""
+    program = "import triton_dist._build_info"
+    environment.run(session, "-c", program, variables={"SKBUILD_EDITABLE_VERBOSE": "1"})
+
+
+def _inputs_digest(resolved: settings.BuildSettings) -> str:
+    """Everything outside csrc that an installation depends on; csrc itself is CMake's business."""
+    backend = sorted((PYTHON_DIRECTORY / "_build_backend").glob("*.py"))
+    files = [PYTHON_DIRECTORY / "pyproject.toml", *PYTHON_DIRECTORY.glob("*.pth"), *backend]
+    digest = hashlib.sha256(repr((resolved.build_type, resolved.defines, resolved.cmake_args)).encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _check_triton(session: nox.Session, environment: Environment) -> None:
+    environment.run(session, str(ROOT / "ci" / "check_triton.py"))
+
+
+def _pip(session: nox.Session, environment: Environment, *arguments: str, quiet: bool = True) -> None:
+    flags = ["--quiet", "--quiet"] if quiet else []
+    start = time.monotonic()
+    environment.run(session, "-m", "pip", "--disable-pip-version-check", *flags, *arguments)
+    report.note(f"pip {arguments[0]} took {time.monotonic() - start:.1f} s")

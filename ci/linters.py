@@ -1,0 +1,131 @@
+"""Formatters and linters: which run on which files."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import nox
+
+from _build_backend.checkout import ROOT
+from ci import report
+from ci.installation import BUILD_ROOT, Installation
+
+FIX_FLAG = "--fix"
+CXX_SUFFIXES = {".h", ".hpp", ".cpp", ".cc"}
+SKIPPED_DIRECTORIES = {".git", ".venv", "build", "__pycache__", "node_modules"}
+
+
+def check_python(session: nox.Session, installation: Installation) -> None:
+    """ruff, ruff format and mypy."""
+    fix = FIX_FLAG in session.posargs
+    run = installation.environment.run
+    with report.step(session.name, "ruff"):
+        run(session, "-m", "ruff", "check", *(["--fix"] if fix else []))
+    with report.step(session.name, "ruff format"):
+        run(session, "-m", "ruff", "format", *([] if fix else ["--check"]))
+    with report.step(session.name, "mypy"):
+        run(session, "-m", "mypy")
+
+
+def check_cxx_format(session: nox.Session, installation: Installation) -> None:
+    """clang-format on all of csrc."""
+    tool = _llvm_tool(session, installation, "clang-format")
+    files = [str(path) for path in _files(ROOT / "csrc") if path.suffix in CXX_SUFFIXES]
+    with report.step(session.name, f"clang-format, {len(files)} files"):
+        mode = ["-i"] if FIX_FLAG in session.posargs else ["--dry-run", "-Werror"]
+        session.run(tool, *mode, *files, external=True, log=False)
+
+
+def check_cxx(session: nox.Session, installation: Installation) -> None:
+    """clang-tidy on each source that CMake compiles, unless it passed with the same content before."""
+    tool = _llvm_tool(session, installation, "clang-tidy")
+    with report.step(session.name, "clang-tidy") as row:
+        commands = json.loads((installation.build_directory / "compile_commands.json").read_text())
+        sources = sorted({Path(command["file"]) for command in commands if _is_ours(Path(command["file"]))})
+        surroundings = _digest(
+            [ROOT / ".clang-tidy", *(p for p in _files(ROOT / "csrc") if p.suffix in {".h", ".hpp", ".td"})]
+        )
+        passed = BUILD_ROOT / "clang-tidy"
+        passed.mkdir(exist_ok=True)
+        stamps = {source: passed / _digest([source], surroundings) for source in sources}
+        todo = [source for source in sources if not stamps[source].exists()]
+        report.note(f"{len(todo)} of {len(sources)} sources to check, the others have not changed since they passed")
+        failed: list[str] = []
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            for source, output in pool.map(lambda s: (s, _tidy(tool, installation, s)), todo):
+                name = str(source.relative_to(ROOT))
+                if output is None:
+                    stamps[source].touch()
+                    report.note(f"ok {name}")
+                else:
+                    failed.append(name)
+                    print(output, flush=True)
+        if failed:
+            row.result = f"{len(failed)} FAILED"
+            session.error(f"clang-tidy: {', '.join(failed)}")
+        row.result = f"ok, {len(sources)} sources"
+
+
+def check_shell(session: nox.Session) -> None:
+    """shellcheck on every shell script."""
+    scripts = [str(path) for path in _files(ROOT) if _is_shell_script(path)]
+    with report.step(session.name, f"shellcheck, {len(scripts)} scripts"):
+        session.run("shellcheck", *scripts, external=True, log=False)
+
+
+def check_dockerfiles(session: nox.Session, installation: Installation) -> None:
+    """hadolint on every Dockerfile; nothing to do where there is none."""
+    files = [str(path) for path in _files(ROOT / "docker") if "Dockerfile" in path.name]
+    if files:
+        with report.step(session.name, f"hadolint, {len(files)} Dockerfiles"):
+            session.run(str(installation.environment.bin / "hadolint"), *files, external=True)
+
+
+def _tidy(tool: str, installation: Installation, source: Path) -> str | None:
+    """What clang-tidy says of one source; None when it has no complaint."""
+    command = [tool, "--quiet", "-p", str(installation.build_directory), str(source)]
+    result = subprocess.run(command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return None if result.returncode == 0 else result.stdout + result.stderr
+
+
+def _llvm_tool(session: nox.Session, installation: Installation, name: str) -> str:
+    path = installation.llvm.tool(name)
+    if path is None:
+        session.error(f"{installation.llvm.prefix}/bin has no {name}: run ci/bootstrap as root")
+    return str(path)
+
+
+def _is_ours(source: Path) -> bool:
+    return source.is_relative_to(ROOT / "csrc")
+
+
+def _is_shell_script(path: Path) -> bool:
+    if path.suffix == ".sh":
+        return True
+    if path.suffix:
+        return False
+    with path.open("rb") as file:
+        first = file.readline(80)
+    return first.startswith(b"#!") and first.rstrip().endswith((b"bash", b"/sh"))
+
+
+def _digest(files: Iterable[Path], salt: str = "") -> str:
+    digest = hashlib.sha256(salt.encode())
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _files(directory: Path) -> list[Path]:
+    """All files under a directory of the checkout, but those that are made and not written."""
+    found: list[Path] = []
+    for parent, directories, names in os.walk(directory):
+        directories[:] = sorted(name for name in directories if name not in SKIPPED_DIRECTORIES)
+        found += (Path(parent, name) for name in sorted(names))
+    return [path for path in found if path.is_file() and not path.is_symlink()]

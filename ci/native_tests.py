@@ -1,0 +1,62 @@
+"""The tests of csrc: unit tests of the runtime, lit tests of the passes, and the former under sanitizers."""
+
+from __future__ import annotations
+
+import nox
+
+from _build_backend import settings
+from _build_backend.checkout import ROOT
+from ci import report
+from ci.installation import BUILD_ROOT, Installation
+
+UNIT_TESTS_TARGET = "tdist-unit-tests"
+
+# Leaks are part of `address` on Linux. A run must not go on after undefined behaviour was seen.
+SANITIZERS = {
+    "address,undefined": {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
+    "thread": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
+}
+
+
+def run_unit(session: nox.Session, installation: Installation) -> None:
+    """Builds and runs the runtime's unit tests."""
+    with report.step(session.name, "unit tests of csrc/runtime"):
+        _build_and_run(session, str(installation.build_directory), jobs=settings.resolve().jobs, variables={})
+
+
+def run_lit(session: nox.Session, installation: Installation) -> None:
+    """Runs the lit tests with the tools that were installed."""
+    with report.step(session.name, "lit tests of csrc"):
+        installation.environment.run(
+            session,
+            *("-m", "lit.main", "--verbose", "--show-all" if session.interactive else "--succinct"),
+            f"--param=tdist_tools_dir={installation.native / 'bin'}",
+            f"--param=llvm_tools_dir={installation.llvm.prefix / 'bin'}",
+            str(ROOT / "csrc" / "test" / "lit"),
+        )
+
+
+def run_sanitized(session: nox.Session, sanitizers: str) -> None:
+    """Builds the runtime alone, without LLVM, under the sanitizers, and runs its unit tests."""
+    resolved = settings.resolve()
+    directory = BUILD_ROOT / f"sanitize-{sanitizers.replace(',', '-')}"
+    with report.step(session.name, f"unit tests under {sanitizers}"):
+        defines = {
+            **resolved.defines,
+            "CMAKE_BUILD_TYPE": "RelWithDebInfo",
+            "TDIST_BUILD_COMPILER": "OFF",
+            "TDIST_SANITIZE": sanitizers,
+        }
+        arguments = [f"-D{name}={value}" for name, value in defines.items()]
+        command = ["cmake", "-G", "Ninja", "-S", str(ROOT / "csrc"), "-B", str(directory), *arguments]
+        session.run(*command, external=True)
+        _build_and_run(session, str(directory), jobs=resolved.jobs, variables=SANITIZERS[sanitizers])
+
+
+def _build_and_run(session: nox.Session, directory: str, *, jobs: int, variables: dict[str, str]) -> None:
+    session.run("cmake", "--build", directory, "--target", UNIT_TESTS_TARGET, f"-j{jobs}", external=True)
+    session.run(
+        *("ctest", "--test-dir", directory, "--output-on-failure", "--no-tests=error", "--timeout", "300"),
+        env=dict(variables),
+        external=True,
+    )

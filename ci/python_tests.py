@@ -1,0 +1,50 @@
+"""Runs pytest and puts its counts into the summary."""
+
+from __future__ import annotations
+
+import os
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+
+import nox
+
+from _build_backend.checkout import ROOT
+from ci import report
+from ci.environment import own_arguments
+from ci.installation import BUILD_ROOT, Installation
+
+
+def run(session: nox.Session, installation: Installation, folders: Sequence[str]) -> None:
+    """Runs pytest on `folders`, side by side on the machine's cores unless the user gave `-n`."""
+    arguments = own_arguments(session)
+    if not any(argument.startswith(("-n", "--numprocesses")) for argument in arguments):
+        arguments = ["-n", str(max(2, len(os.sched_getaffinity(0)))), *arguments]
+    results = BUILD_ROOT / "reports" / f"{session.name}.xml"
+    results.parent.mkdir(exist_ok=True)
+    results.unlink(missing_ok=True)
+    with report.step(session.name, f"pytest {' '.join(folders)}") as row:
+        try:
+            installation.environment.run(session, "-m", "pytest", f"--junit-xml={results}", *arguments, *folders)
+        finally:
+            if results.is_file():
+                row.result = _counts(results.read_text())
+
+
+def _counts(junit: str) -> str:
+    suite = ElementTree.fromstring(junit).find("testsuite")
+    if suite is None:
+        return "no tests"
+    counts = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
+    bad = counts["failures"] + counts["errors"]
+    passed = counts["tests"] - bad - counts["skipped"]
+    parts = [f"{passed} passed"]
+    if counts["skipped"]:
+        parts.append(f"{counts['skipped']} skipped")
+    if bad:
+        parts.append(f"{bad} FAILED")
+    return ", ".join(parts)
+
+
+def root_folder(*parts: str) -> str:
+    """A folder of the checkout, as pytest prints it: relative to the checkout's root."""
+    return str((ROOT / "python" / "test").joinpath(*parts).relative_to(ROOT))

@@ -1,0 +1,84 @@
+"""Build, tests and checks, all in one environment: the active one, else `.venv` in this checkout.
+
+    nox -s build                        csrc and an editable install of the package
+    nox -s test-multirank               tests that run in several ranks on simulated NPUs
+    nox                                 lint, tests and sanitize
+
+Where nox is not installed, `ci/nox` runs it all the same. Further sessions: `nox --list`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nox
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "python")]
+
+from ci import installation, linters, native_tests, python_tests
+
+nox.needs_version = ">=2024.4"
+nox.options.sessions = ["lint", "tests", "sanitize"]
+nox.options.default_venv_backend = "none"
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Builds csrc and installs the package, editable, with all that it needs.
+
+    nox -s build                        into the active environment, else .venv
+    LLVM_SYSPATH=/opt/llvm nox -s build
+    nox -s build -- --system            into the Python that runs nox, for images
+    """
+    installation.ensure(session)
+
+
+@nox.session(name="test-multirank")
+def test_multirank(session: nox.Session) -> None:
+    """Runs the multi-rank tests, side by side; what follows `--` goes to pytest.
+
+    nox -s test-multirank
+    nox -s test-multirank -- -n 4 -k ring
+    """
+    installed = installation.ensure(session)
+    python_tests.run(session, installed, [python_tests.root_folder("multirank")])
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Runs all tests: lit, C++ unit tests, and all of python/test; what follows `--` goes to pytest.
+
+    nox -s tests
+    nox -s tests -- -k env
+    """
+    installed = installation.ensure(session)
+    native_tests.run_lit(session, installed)
+    native_tests.run_unit(session, installed)
+    python_tests.run(session, installed, [python_tests.root_folder()])
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Checks style and types of everything; with `--fix`, formats instead of complaining.
+
+    nox -s lint
+    nox -s lint -- --fix
+    """
+    installed = installation.ensure(session)
+    linters.check_python(session, installed)
+    linters.check_cxx_format(session, installed)
+    linters.check_shell(session)
+    linters.check_dockerfiles(session, installed)
+    linters.check_cxx(session, installed)
+
+
+@nox.session
+def sanitize(session: nox.Session) -> None:
+    """Runs the runtime's unit tests under the address, undefined-behaviour and thread sanitizers.
+
+    nox -s sanitize
+    """
+    installation.ensure(session)
+    for sanitizers in native_tests.SANITIZERS:
+        native_tests.run_sanitized(session, sanitizers)
