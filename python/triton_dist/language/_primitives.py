@@ -144,11 +144,11 @@ def notify(
 @primitive
 def wait(
     emit: Emitter,
-    barrierPtrs: Any,  # noqa: N803  (the names are part of the interface)
-    numBarriers: Any,  # noqa: N803
+    barrierPtrs: Any,
+    numBarriers: Any,
     scope: Any,
     semantic: Any = None,
-    waitValue: Any = 1,  # noqa: N803
+    waitValue: Any = 1,
     *,
     _semantic: Any = None,
 ) -> core.tensor:

@@ -1,0 +1,3 @@
+"""Device functions for Ascend NPUs."""
+
+from __future__ import annotations
