@@ -1,0 +1,449 @@
+"""This process's membership in an aclshmem job: its symmetric heap, and what it does together with its peers.
+
+Every call that waits does so in slices, so that Ctrl-C works and peers are watched: nobody waits for a rank that has
+gone. The host API (shims/shmem) and the kernel launcher are its users.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import select
+import sys
+import time
+import warnings
+from collections.abc import Callable
+
+from triton_dist.runtime import native, rendezvous
+from triton_dist.runtime.status_page import CollectiveCall, State, StatusPage
+
+# How long native code waits before Python looks at signals and at the other ranks.
+SLICE_NS = 50_000_000
+
+# Programs of this rank may still signal each other when all peers have gone; after this long, nobody will.
+_ALONE_SECONDS = 1.0
+
+# Each rank's heap begins with a word for every other rank, 64 bytes apart: how many team barriers that one has reached
+# together with this one.
+_WORD_STRIDE = 64
+_WORD_BYTES = 8
+_GE = 3
+_SET = 0
+
+
+class Job:
+    """A rank's place in a job, from :func:`attach` to :meth:`finalize`.
+
+    Attributes:
+        rank: number of this rank, from 0.
+        world_size: how many ranks the job has.
+        heap_bytes: symmetric heap of each rank that the user may allocate, in bytes.
+        endpoint: where the ranks met.
+    """
+
+    def __init__(self, meeting: rendezvous.Meeting, call: rendezvous.Call) -> None:
+        """Takes over `meeting`: its segments are mapped and closed, its pidfds kept."""
+        self.rank = call.rank
+        self.world_size = call.world_size
+        self.heap_bytes = call.heap_bytes
+        self.endpoint = call.endpoint
+        self._library = native.library()
+        self._pids = meeting.pids
+        self._pidfds = meeting.pidfds
+        self._sequence = 0
+        self._alone_since: float | None = None
+        self._gone: dict[int, str] = {}
+        self._reached = [0] * call.world_size
+        self._blocks: dict[int, int] = {}
+        self._status = StatusPage(meeting.status, call.rank, call.world_size)
+        self._poll = select.poll()
+        self._rank_of_pidfd = {fd: rank for rank, fd in enumerate(meeting.pidfds) if rank != call.rank}
+        for fd in self._rank_of_pidfd:
+            self._poll.register(fd, select.POLLIN)
+        total = call.heap_bytes + _private_bytes(call.world_size)
+        self._library.attach(call.rank, call.world_size, meeting.segments, total)
+        self._private = self._library.heap_alloc(_WORD_STRIDE * call.world_size, _WORD_STRIDE)
+        self._base = self._library.heap_base(call.rank)
+        self._end = self._base + total
+        ctypes.memset(self._base + self._private, 0, _WORD_STRIDE * call.world_size)
+
+    # ------------------------------------------------------------------------------------------- peers
+
+    def check_peers(self) -> None:
+        """Raises RuntimeError when this process waits for something that no peer can give any more.
+
+        To be called now and then while kernels run or wait. A barrier of kernels fails as soon as one of the ranks
+        that it waits for has gone; other waits fail when all other ranks have, since any of them might signal.
+        """
+        self._look()
+        if not self._gone:
+            return
+        if not self._is_alone():
+            self._alone_since = None
+        elif self._alone_since is None:
+            self._alone_since = time.monotonic()
+        alone = self._alone_since is not None and time.monotonic() - self._alone_since >= _ALONE_SECONDS
+        for wait in self._library.describe_waits():
+            missing = [pe for pe in wait.get("missing_pes") or [] if pe in self._gone]
+            if missing or (alone and wait.get("seconds", 0.0) >= _ALONE_SECONDS):
+                where = f" at {wait['file']}:{wait['line']}" if wait.get("file") else ""
+                who = self._describe(missing or sorted(self._gone))
+                raise RuntimeError(
+                    f"rank {self.rank} waits in {wait.get('primitive')} of {wait.get('kernel') or 'the host'}{where}, "
+                    f"but {who}"
+                )
+
+    def _look(self) -> None:
+        """Notes peers that have ended since the last look."""
+        for fd, _ in self._poll.poll(0):
+            self._poll.unregister(fd)
+            rank = self._rank_of_pidfd[fd]
+            self._gone[rank] = self._ending(rank)
+        for rank in range(self.world_size):
+            if rank != self.rank and rank not in self._gone and self._status.state(rank)[0] is not State.MEMBER:
+                self._gone[rank] = self._ending(rank)
+
+    def _ending(self, rank: int) -> str:
+        state, text = self._status.state(rank)
+        who = f"rank {rank} (process {self._pids[rank]})"
+        if state is State.FINALIZED:
+            return f"{who} has finalized shmem"
+        if state is State.EXITED:
+            return f"{who} exited without aclshmem_finalize" + (f" after {text}" if text else "")
+        return f"{who} was killed or crashed"
+
+    def _is_alone(self) -> bool:
+        return len(self._gone) == self.world_size - 1 > 0
+
+    def _describe(self, ranks: list[int]) -> str:
+        return "; ".join(self._gone[rank] for rank in ranks)
+
+    def _wait(self, what: str, ready: Callable[[int], bool], needed: list[int] | None) -> None:
+        """Waits in slices until `ready(slice_ns)`.
+
+        `needed` are the ranks without which it cannot become ready; None: any other rank may make it so.
+        """
+        while not ready(SLICE_NS):
+            self._look()
+            if needed is None:
+                missing = sorted(self._gone) if self._is_alone() else []
+            else:
+                missing = [rank for rank in needed if rank in self._gone]
+            # The last thing that a rank did may have been what this one waits for.
+            if missing and not ready(0):
+                raise RuntimeError(f"rank {self.rank} waits in {what}, but {self._describe(missing)}")
+
+    # -------------------------------------------------------------------------------- collective calls
+
+    def barrier(self, name: str = "aclshmem_barrier_all") -> None:
+        """Waits until the hosts of all ranks have called it.
+
+        Raises:
+            RuntimeError: a rank has ended or finalized, or makes another collective call.
+        """
+        self._together(CollectiveCall(name))
+
+    def team_barrier(self, members: list[int], name: str = "aclshmem_barrier") -> None:
+        """Waits until the hosts of all `members` (ranks, this one among them) have called it.
+
+        Any two ranks count the barriers that they are both in, so teams need no numbers that all ranks agree on.
+
+        Raises:
+            RuntimeError: a member has ended or finalized.
+        """
+        others = [rank for rank in members if rank != self.rank]
+        self._library.quiet()
+        for rank in others:
+            self._reached[rank] += 1
+            self._library.signal(self._word(self.rank), _WORD_BYTES, self._reached[rank], _SET, rank)
+        for rank in others:
+            self.wait_until(self._word(rank), _WORD_BYTES, _GE, self._reached[rank], name=name, needed=others)
+
+    def _word(self, rank: int) -> int:
+        return self._base + self._private + rank * _WORD_STRIDE
+
+    def alloc(self, bytes_: int, align: int = 64, name: str = "aclshmem_malloc") -> int:
+        """Takes a block of the symmetric heap, on all ranks at the same offset; returns its address here.
+
+        Collective, with a barrier behind it. The content is not defined.
+
+        Raises:
+            ValueError: size or alignment is not possible.
+            RuntimeError: the heap has no room (says how much was asked and is free), or ranks make other calls.
+        """
+        if bytes_ <= 0:
+            raise ValueError(f"{name}: size is {bytes_} bytes: it must be at least 1")
+        if align <= 0 or align & (align - 1):
+            raise ValueError(f"{name}: alignment is {align} bytes: it must be a power of two")
+        failure: native.NativeError | None = None
+        try:
+            offset = self._library.heap_alloc(bytes_, align)
+        except native.NativeError as error:
+            failure, offset = error, -1
+        try:
+            self._together(CollectiveCall(name, bytes_, align, offset))
+        except BaseException:
+            if offset >= 0:
+                self._library.heap_free(offset)
+            if failure is not None:
+                raise RuntimeError(f"{name}: {failure}") from None
+            raise
+        self._blocks[offset] = bytes_
+        return self._base + offset
+
+    def free(self, address: int, name: str = "aclshmem_free") -> None:
+        """Gives back the block at `address`. Collective, with a barrier before it.
+
+        Raises:
+            ValueError: no block begins there (never allocated, freed already, or of another job).
+            RuntimeError: ranks make other calls.
+        """
+        offset = address - self._base
+        if offset not in self._blocks:
+            raise ValueError(f"{name}: {self._describe_foreign(address)}")
+        self._together(CollectiveCall(name, offset=offset))
+        del self._blocks[offset]
+        self._library.heap_free(offset)
+
+    def _describe_foreign(self, address: int) -> str:
+        offset = address - self._base
+        for start, size in self._blocks.items():
+            if start < offset < start + size:
+                return (
+                    f"address {address:#x} is {offset - start} bytes inside a block of {size} bytes: "
+                    "give the address of its first byte"
+                )
+        if self._base <= address < self._end:
+            return f"nothing is allocated at address {address:#x}: it has been freed already, or was never allocated"
+        return f"address {address:#x} is not in the symmetric heap of rank {self.rank}"
+
+    def _together(self, call: CollectiveCall) -> None:
+        """A barrier of all ranks, who must all make this call."""
+        self._sequence += 1
+        self._status.post(self._sequence, call)
+        ticket = self._library.barrier_arrive()
+        everyone = list(range(self.world_size))
+        self._wait(call.name, lambda slice_ns: self._library.barrier_wait(ticket, slice_ns), everyone)
+        calls = [self._status.posted(rank, self._sequence) for rank in everyone]
+        other = next((rank for rank in everyone if calls[rank] != call), None)
+        if other is None and call.offset >= 0:
+            return
+        if other is not None and (theirs := calls[other]) is not None and theirs.offset < 0 <= call.offset:
+            raise RuntimeError(f"{call.name}: rank {other} has no room for {theirs.bytes} bytes in its symmetric heap")
+        raise RuntimeError(
+            f"the ranks make different collective calls: rank {self.rank} is in {call}, rank {other} in "
+            f"{calls[other] if other is not None else call}. All ranks must make the same calls, with the same sizes, "
+            "in the same order"
+        )
+
+    # ------------------------------------------------------------------------------------- one-sided
+
+    def translate(self, address: int, pe: int) -> int:
+        """The address, in this process, of the object on rank `pe` that is at symmetric `address` here; 0 if neither is.
+
+        Memory of another rank can be read and written there.
+        """
+        if not (self._base <= address < self._end and 0 <= pe < self.world_size):
+            return 0
+        return self._library.heap_base(pe) + (address - self._base)
+
+    def heap_base(self) -> int:
+        """Address of the first byte of this rank's heap."""
+        return self._base
+
+    def put(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
+        """Copies `bytes_` bytes from local `source` to symmetric `destination` on rank `pe`; complete on return.
+
+        Raises:
+            ValueError: rank, size or symmetric address is not possible.
+        """
+        self.check_range(destination, bytes_, pe, name)
+        if bytes_:
+            self._library.put(destination, source, bytes_, pe)
+
+    def get(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
+        """Copies `bytes_` bytes from symmetric `source` on rank `pe` to local `destination`; complete on return.
+
+        Raises:
+            ValueError: rank, size or symmetric address is not possible.
+        """
+        self.check_range(source, bytes_, pe, name)
+        if bytes_:
+            self._library.get(destination, source, bytes_, pe)
+
+    def signal(self, address: int, width: int, value: int, operation: int, pe: int, name: str) -> None:
+        """Sets (0) or adds to (1) the signal word of `width` bytes at symmetric `address` on rank `pe`.
+
+        Raises:
+            ValueError: rank or symmetric address is not possible.
+        """
+        self.check_range(address, width, pe, name, align=width)
+        self._library.signal(address, width, value, operation, pe)
+
+    def quiet(self) -> None:
+        """Waits until everything that this rank sent is complete."""
+        self._library.quiet()
+
+    def fence(self) -> None:
+        """Orders what this rank sends to each rank."""
+        self._library.fence()
+
+    def wait_until(
+        self, address: int, width: int, compare: int, value: int, name: str, needed: list[int] | None = None
+    ) -> None:
+        """Waits until the signed word of `width` bytes at symmetric `address` compares with `value`.
+
+        Raises:
+            ValueError: the address is not possible.
+            RuntimeError: the ranks that could make it so have ended (`needed`: one of these has; else all others).
+        """
+        self.check_range(address, width, self.rank, name, align=width)
+        self._wait(name, lambda ns: self._library.wait_until(address, width, compare, value, ns), needed)
+
+    def wait_for_change(self, address: int, width: int, seen: int, name: str, slice_ns: int = SLICE_NS) -> None:
+        """Waits until the word at `address` is no longer `seen` (signed), or for `slice_ns` nanoseconds.
+
+        Raises:
+            RuntimeError: all other ranks have ended.
+        """
+        if self._library.wait_until(address, width, 1, seen, slice_ns):
+            return
+        self._look()
+        if self._is_alone() and not self._library.wait_until(address, width, 1, seen, 0):
+            raise RuntimeError(f"rank {self.rank} waits in {name}, but {self._describe(sorted(self._gone))}")
+
+    def check_range(self, address: int, bytes_: int, pe: int, name: str, align: int = 1) -> None:
+        """Raises ValueError unless `bytes_` bytes at `address` are in the symmetric heap and rank `pe` exists."""
+        if not 0 <= pe < self.world_size:
+            raise ValueError(f"{name}: there is no PE {pe}: the job has PEs 0 to {self.world_size - 1}")
+        if bytes_ < 0:
+            raise ValueError(f"{name}: size is {bytes_} bytes: it must not be negative")
+        if not self._base <= address <= self._end - bytes_:
+            raise ValueError(
+                f"{name}: {bytes_} bytes at address {address:#x} are not in the symmetric heap of rank {self.rank} "
+                f"({self._base:#x} to {self._end:#x}): use memory of aclshmem_create_tensor or aclshmem_malloc"
+            )
+        if address % align:
+            raise ValueError(f"{name}: address {address:#x} must be a multiple of {align} bytes")
+
+    # ------------------------------------------------------------------------------------------- end
+
+    def finalize(self) -> None:
+        """Leaves the job, together with all ranks that are still there. Warns where some are not.
+
+        The symmetric heap and all tensors in it must not be used any more.
+        """
+        global _current, _ended
+        try:
+            self._together(CollectiveCall("aclshmem_finalize"))
+        except RuntimeError as error:
+            warnings.warn(f"aclshmem_finalize did not wait for all ranks: {error}", RuntimeWarning, stacklevel=3)
+        finally:
+            self._status.announce(State.FINALIZED)
+            if _current is self:
+                _current, _ended = None, True
+            self._close()
+            self._library.detach()
+
+    def _close(self) -> None:
+        self._status.close()
+        for fd in self._pidfds:
+            os.close(fd)
+        self._pidfds = []
+
+    def announce_exit(self) -> None:
+        """Tells the peers, at the end of the interpreter, that this rank goes without a finalize, and why."""
+        error = getattr(sys, "last_value", None)
+        text = f"{type(error).__name__}: {error}" if error is not None else ""
+        self._status.announce(State.EXITED, text)
+
+    def forget(self) -> None:
+        """Gives up the membership without a word: this is a fork of the rank, not the rank."""
+        with contextlib.suppress(OSError):
+            self._close()
+
+
+_current: Job | None = None
+_ended = False
+_inherited = False
+
+
+def current() -> Job | None:
+    """The job that this process is in, or None."""
+    return _current
+
+
+def require(name: str) -> Job:
+    """The job that this process is in, for the function `name` that needs one.
+
+    Raises:
+        RuntimeError: shmem has not been initialised in this process, or has been finalized.
+    """
+    if _current is not None:
+        return _current
+    if _ended:
+        raise RuntimeError(f"{name} was called after aclshmem_finalize: initialise shmem again first")
+    raise RuntimeError(f"{name} needs shmem to be initialised: call aclshmem_init first")
+
+
+def attach(endpoint: str, rank: int, world_size: int, heap_bytes: int, timeout: float) -> Job:
+    """Joins the job that meets at `endpoint`: waits for all ranks, at most `timeout` seconds, and maps their heaps.
+
+    `heap_bytes` of each rank can be allocated. Only pages that are used cost memory.
+
+    Raises:
+        RuntimeError: this process is in a job already.
+        ValueError: rank, world size or heap size is not possible.
+        RendezvousError: the ranks could not meet (a subclass of RuntimeError).
+    """
+    global _current, _inherited
+    if _current is not None:
+        raise RuntimeError(
+            f"this process is already rank {_current.rank} of the job at {_current.endpoint}: "
+            "call aclshmem_finalize before it joins another"
+        )
+    if heap_bytes <= 0:
+        raise ValueError(f"local_mem_size is {heap_bytes} bytes: it must be at least 1")
+    library = native.library()
+    if _inherited:
+        library.detach()
+        _inherited = False
+    segment_bytes = library.segment_bytes(heap_bytes + _private_bytes(max(world_size, 1)))
+    call = rendezvous.Call(endpoint, rank, world_size, heap_bytes, segment_bytes, timeout)
+    meeting = rendezvous.meet(call)
+    try:
+        job = Job(meeting, call)
+    except BaseException:
+        meeting.close()
+        raise
+    meeting.close_segments()
+    _current = job
+    job.barrier("aclshmem_init")
+    return job
+
+
+def _private_bytes(world_size: int) -> int:
+    """What the job itself needs of the heap, in bytes, in whole pages."""
+    return -(-_WORD_STRIDE * world_size // mmap_page()) * mmap_page()
+
+
+def mmap_page() -> int:
+    return os.sysconf("SC_PAGE_SIZE")
+
+
+@atexit.register
+def _say_goodbye() -> None:
+    if _current is not None:
+        _current.announce_exit()
+
+
+def _forget_in_child() -> None:
+    global _current, _inherited
+    if _current is not None:
+        _current.forget()
+        _current, _inherited = None, True
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
