@@ -38,6 +38,10 @@ class SimulatedNPUBackend(stock.AscendBackend):  # type: ignore[misc]
         super().__init__(target)
         self.binary_ext = "so"
 
+    def get_codegen_implementation(self) -> dict[str, Any]:
+        # The device language checks a kernel against the SoC that it is compiled for, driver or no driver.
+        return {**super().get_codegen_implementation(), "triton_dist_soc": self.target.arch}
+
     def hash(self) -> str:
         """What the binary depends on besides the kernel and its options."""
         return f"{self.target}-{toolchain.fingerprint()}"

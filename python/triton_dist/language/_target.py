@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from triton.language import core
-from triton.runtime import driver
+from triton.runtime.driver import driver
 
 from triton_dist import env
 
