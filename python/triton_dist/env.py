@@ -462,6 +462,22 @@ LOCAL_WORLD_SIZE = _integer(
     least=1,
     meaning="How many processes the job has on this host.",
 )
+OMP_NUM_THREADS = _integer(
+    "OMP_NUM_THREADS",
+    owner="OpenMP",
+    category=RUN,
+    default=None,
+    least=1,
+    meaning="Threads that an operator of torch may use; the ranks of a test get 1 where it is not set.",
+)
+GLOO_SOCKET_IFNAME = _text(
+    "GLOO_SOCKET_IFNAME",
+    owner="torch",
+    category=RUN,
+    default=None,
+    allowed="the name of a network interface",
+    meaning="The interface that gloo connects ranks over; the ranks of a test get the loopback where it is not set.",
+)
 
 # ------------------------------------------------------------------------------------- build time
 
