@@ -6,7 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,12 @@ class Environment:
     Attributes:
         python: its interpreter.
         origin: how it was chosen, in words.
+        variables: what its programs need in their environment.
     """
 
     python: Path
     origin: str
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def bin(self) -> Path:
@@ -37,7 +40,7 @@ class Environment:
 
     def run(self, session: nox.Session, *arguments: str, variables: dict[str, str] | None = None) -> None:
         """Runs its interpreter with `arguments`; output goes to the user, a failure ends the session."""
-        changes: dict[str, str | None] = {"PATH": f"{self.bin}:{_path()}", **(variables or {})}
+        changes = {"PATH": f"{self.bin}:{_path()}", **self.variables, **(variables or {})}
         session.run(str(self.python), *arguments, env=changes, external=True)
 
     def probe(self, requirements: list[str]) -> dict[str, Any]:
@@ -55,7 +58,9 @@ def current(session: nox.Session) -> Environment:
     `-- --system` chooses the interpreter that runs nox instead, for container images.
     """
     if SYSTEM_FLAG in session.posargs:
-        chosen = Environment(Path(sys.executable), f"the system's Python, as {SYSTEM_FLAG} says")
+        # Debian's Python takes packages from pip only from those who insist.
+        insist = {"PIP_BREAK_SYSTEM_PACKAGES": "1"}
+        chosen = Environment(Path(sys.executable), f"the Python of nox, as {SYSTEM_FLAG} says", insist)
     elif active := env.VIRTUAL_ENV.get():
         chosen = Environment(active / "bin" / "python", "the active virtual environment")
     elif active := env.CONDA_PREFIX.get():

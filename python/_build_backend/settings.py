@@ -41,6 +41,8 @@ class BuildSettings:
             "cmake.build-type": self.build_type,
             "cmake.args": list(self.cmake_args),
             "build.tool-args": [f"-j{self.jobs}"],
+            # Lets one checkout use what another has compiled.
+            "env.CCACHE_BASEDIR": str(ROOT),
             **{f"cmake.define.{name}": value for name, value in self.defines.items()},
         }
         # CMake keeps what it was configured with first; another compiler needs an empty cache.
