@@ -1,0 +1,62 @@
+"""What is done to a module of somebody else's right after it has been imported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from triton_dist import env
+from triton_dist.activation.finder import OURS
+from triton_dist.activation.report import reported
+
+
+def watch(name: str, then: Callable[[ModuleType], None]) -> ModuleSpec | None:
+    """Spec of module `name` whose loader calls `then` when the module is there; None if nobody has it."""
+    parent = name.rpartition(".")[0]
+    path = getattr(sys.modules[parent], "__path__", None) if parent else None
+    for other in sys.meta_path:
+        if other in OURS:
+            continue
+        spec = other.find_spec(name, path, None)
+        if spec is not None and spec.loader is not None:
+            loader = spec.loader
+            load = loader.exec_module
+
+            def load_and_call(module: ModuleType) -> None:
+                load(module)
+                del loader.exec_module  # the class's own again
+                then(module)
+
+            loader.exec_module = load_and_call  # type: ignore[method-assign]
+            return spec
+    return None
+
+
+def activate_triton(_triton: ModuleType) -> None:
+    """Makes simulated NPUs Triton's driver, when the backend is `sim`."""
+    with reported("kernels cannot run on simulated NPUs"):
+        from triton_dist.runtime import backend
+
+        if backend.active() == "sim":
+            from triton_dist.compiler import activate
+
+            activate.activate()
+
+
+def use_leased_port(rendezvous: ModuleType) -> None:
+    """Has torch.distributed meet at the port of the test's lease instead of the one that code hard-codes.
+
+    Both tcp:// and env:// make their store with one function. The variable is read at each call, so that a process may
+    get its lease after it has imported torch. Under torchrun the store is the agent's, at the agent's port.
+    """
+    create = rendezvous._create_c10d_store
+
+    def create_at_leased_port(hostname: str, port: int, *arguments: object, **options: object) -> object:
+        leased = env.TRITON_DIST_MASTER_PORT.get()
+        if leased is not None and not rendezvous._torchelastic_use_agent_store():
+            hostname, port = "127.0.0.1", leased
+        return create(hostname, port, *arguments, **options)
+
+    rendezvous._create_c10d_store = create_at_leased_port

@@ -1,0 +1,27 @@
+"""Loads the C++ part of the torch device, and what of it Python calls by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+from triton_dist.runtime.torch_device import build
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The loaded library: torch has the device's guard, allocator and operators from here on.
+
+    Raises:
+        TorchDeviceError: it cannot be built.
+    """
+    import torch
+
+    path = str(build.library())
+    torch.ops.load_library(path)
+    loaded = ctypes.CDLL(path)
+    loaded.tdist_npu_set_count.argtypes = [ctypes.c_int32]
+    loaded.tdist_npu_set_count.restype = None
+    loaded.tdist_npu_on_release.argtypes = [ctypes.c_void_p]
+    loaded.tdist_npu_on_release.restype = None
+    return loaded
