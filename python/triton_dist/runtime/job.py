@@ -164,10 +164,10 @@ class Job:
     def _word(self, rank: int) -> int:
         return self._base + self._private + rank * _WORD_STRIDE
 
-    def alloc(self, bytes_: int, align: int = 64, name: str = "aclshmem_malloc") -> int:
+    def alloc(self, bytes_: int, align: int = 64, name: str = "aclshmem_malloc", clear: bool = False) -> int:
         """Takes a block of the symmetric heap, on all ranks at the same offset; returns its address here.
 
-        Collective, with a barrier behind it. The content is not defined.
+        Collective, with a barrier behind it. The content is all zero with `clear`, else not defined.
 
         Raises:
             ValueError: size or alignment is not possible.
@@ -182,6 +182,8 @@ class Job:
             offset = self._library.heap_alloc(bytes_, align)
         except native.NativeError as error:
             failure, offset = error, -1
+        if clear and offset >= 0:
+            ctypes.memset(self._base + offset, 0, bytes_)
         try:
             self._together(CollectiveCall(name, bytes_, align, offset))
         except BaseException:
@@ -241,7 +243,7 @@ class Job:
     # ------------------------------------------------------------------------------------- one-sided
 
     def translate(self, address: int, pe: int) -> int:
-        """The address, in this process, of the object on rank `pe` that is at symmetric `address` here; 0 if neither is.
+        """Address, in this process, of the object on rank `pe` that is at symmetric `address` here; 0 if there is none.
 
         Memory of another rank can be read and written there.
         """
