@@ -1,0 +1,122 @@
+//===- Passes.td - From linalg IR to the simulator's native code -----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TDIST_CONVERSION_PASSES
+#define TDIST_CONVERSION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def DropForeign : Pass<"tdist-drop-foreign", "mlir::ModuleOp"> {
+  let summary = "Drop marks and attributes of foreign dialects that change no result";
+  let description = [{
+    The adapter leaves hints for the NPU's own compiler: `annotation.mark` ops and attributes
+    such as `hivm.unlikely_condition`. They say how to make a kernel fast on an NPU, and nothing
+    about what it computes.
+  }];
+}
+
+def AddViewOffsets : Pass<"tdist-add-view-offsets", "mlir::ModuleOp"> {
+  let summary = "Make the address of a view include the view's offset";
+  let description = [{
+    `tt.ptr_to_int` of an offset pointer reaches us as `memref.extract_aligned_pointer_as_index`
+    of a view, and that op yields the address of the *buffer*: the offset of the view is lost.
+    This pass adds offset * sizeof(element), static or dynamic.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect"];
+}
+
+def ConvertExternToCall : Pass<"tdist-convert-extern-to-call", "mlir::ModuleOp"> {
+  let summary = "Turn tt.extern_elementwise into calls of the runtime or of the user's libraries";
+  let description = [{
+    A symbol `tdist_X` of library "tdist" becomes a call of `tdist_sim_X` with one more operand,
+    a pointer to the constant source location of the call. Any other symbol becomes a call of the
+    C function of that name; the paths of its libraries are kept in the module attribute
+    `tdist.extern_libs`.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::func::FuncDialect",
+                           "mlir::LLVM::LLVMDialect"];
+}
+
+def ConvertTritonCallsToLinalg : Pass<"tdist-convert-triton-calls-to-linalg", "mlir::ModuleOp"> {
+  let summary = "Turn calls of @triton_cumsum, sort, flip, ... and hfusion ops into upstream ops";
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
+                           "mlir::math::MathDialect", "mlir::scf::SCFDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
+def ConvertAtomicsToLLVM : Pass<"tdist-convert-atomics-to-llvm", "mlir::ModuleOp"> {
+  let summary = "Turn linalg.generic with GenericAtomicRMW into atomic instructions";
+  let description = [{
+    The adapter makes two ops of one `tl.atomic_*`: a linalg.generic that updates global memory,
+    and, where the result is used, a memref.copy of the same memory that stands for the old value.
+    Both become one atomic fetch-and-op an element, with the memory order that the kernel asks for.
+    A `scf.while` that spins on one gives the other programs a turn at each iteration.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::func::FuncDialect",
+                           "mlir::linalg::LinalgDialect", "mlir::LLVM::LLVMDialect",
+                           "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
+def RejectForeign : Pass<"tdist-reject-foreign", "mlir::ModuleOp"> {
+  let summary = "Fail on every op and call that no earlier pass knows";
+}
+
+def FuseElementwise : Pass<"tdist-fuse-elementwise", "mlir::func::FuncOp"> {
+  let summary = "Merge elementwise ops on tensors, so that a chain is one loop";
+  let description = [{
+    Everything but contractions becomes linalg.generic first. Sums and products in reductions may
+    be reordered after this pass, as their order is free in Triton.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
+def OwnLoopBuffers : Pass<"tdist-own-loop-buffers", "mlir::func::FuncOp"> {
+  let summary = "Give every buffer that a loop carries a place of its own";
+  let description = [{
+    After bufferization a loop may yield a buffer that its body allocates. Memory planning gives
+    each allocation one place for the whole run of a program, so the next iteration would overwrite
+    what it still reads. Each carried buffer gets its own allocation before the loop; the body's
+    result is copied there at its end.
+  }];
+  let dependentDialects = ["mlir::memref::MemRefDialect"];
+}
+
+def ConvertMatmulToVector : Pass<"tdist-convert-matmul-to-vector", "mlir::func::FuncOp"> {
+  let summary = "Turn linalg.matmul and linalg.batch_matmul on buffers into register-tiled loops";
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "256", "Width of a vector register">,
+    Option<"vectorRegisters", "vector-registers", "unsigned", "16", "Number of them">];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
+                           "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect",
+                           "mlir::vector::VectorDialect"];
+}
+
+def PlanMemory : Pass<"tdist-plan-memory", "mlir::ModuleOp"> {
+  let summary = "Place all buffers of a kernel in one block of memory";
+  let description = [{
+    A kernel's tiles have static shapes, so all its buffers fit one block that is taken from the
+    runtime when a program starts and given back when it ends: no allocation in a loop, no growth.
+    Small buffers live on the stack.
+  }];
+  let dependentDialects = ["mlir::func::FuncDialect", "mlir::LLVM::LLVMDialect",
+                           "mlir::memref::MemRefDialect"];
+}
+
+def ConvertCopyToLoops : Pass<"tdist-convert-copy-to-loops", "mlir::func::FuncOp"> {
+  let summary = "Turn memref.copy into loops, so that no library function is needed";
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
+                           "mlir::scf::SCFDialect"];
+}
+
+def AddKernelEntry : Pass<"tdist-add-kernel-entry", "mlir::ModuleOp"> {
+  let summary = "Add tdist_kernel_entry(args, grid, pid), which unpacks and calls the kernel";
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::func::FuncDialect",
+                           "mlir::LLVM::LLVMDialect"];
+}
+
+#endif // TDIST_CONVERSION_PASSES

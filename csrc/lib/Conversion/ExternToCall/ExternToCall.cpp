@@ -1,0 +1,222 @@
+//===- ExternToCall.cpp - tt.extern_elementwise to calls of C functions ---===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+
+#include "RuntimeSymbols.h"
+
+#include "tdist/Conversion/Passes.h"
+#include "tdist/Conversion/SourceLocation.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tdist {
+#define GEN_PASS_DEF_CONVERTEXTERNTOCALL
+#include "tdist/Conversion/Passes.h.inc"
+} // namespace tdist
+
+using namespace mlir;
+
+namespace {
+
+/// What the front end writes on a tt.extern_elementwise, an op that is not registered here.
+struct Extern {
+  Operation *op;
+  StringRef library;
+  StringRef path;
+  StringRef symbol;
+
+  FunctionType type() const {
+    return FunctionType::get(op->getContext(), op->getOperandTypes(), op->getResultTypes());
+  }
+  InFlightDiagnostic error() const { return emitError(tdist::kernelLocation(op->getLoc())); }
+};
+
+StringRef stringProperty(Operation *op, StringRef name) {
+  auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
+  auto value = properties ? properties.getAs<StringAttr>(name) : StringAttr();
+  if (!value)
+    value = op->getAttrOfType<StringAttr>(name);
+  return value ? value.getValue() : StringRef();
+}
+
+bool isScalar(Type type) { return type.isIntOrFloat(); }
+
+/// Makes the calls, and the functions and constants they need, of one module.
+class Converter {
+public:
+  explicit Converter(ModuleOp module)
+      : module(module), top(OpBuilder::atBlockBegin(module.getBody())) {}
+
+  LogicalResult convert(const Extern &call) {
+    if (call.op->getNumResults() != 1 || !llvm::all_of(call.op->getOperandTypes(), isScalar) ||
+        !llvm::all_of(call.op->getResultTypes(), isScalar))
+      return call.error() << "extern function '" << call.symbol
+                          << "' takes and returns scalars, but is called as " << call.type();
+    return call.library == "tdist" ? convertRuntimeCall(call) : convertUserCall(call);
+  }
+
+  /// Leaves the libraries that the compiled kernel must be linked with on the module.
+  void recordLibraries() {
+    if (libraries.empty())
+      return;
+    SmallVector<StringRef> paths(libraries.begin(), libraries.end());
+    module->setAttr("tdist.extern_libs", top.getStrArrayAttr(paths));
+  }
+
+private:
+  LogicalResult convertRuntimeCall(const Extern &call) {
+    const tdist::RuntimeSymbol *symbol = tdist::findRuntimeSymbol(call.symbol);
+    if (!symbol)
+      return call.error() << "the simulator has no function '" << call.symbol
+                          << "': tdist-opt and the Python package are of different versions";
+    FunctionType expected = symbol->functionType(module.getContext());
+    if (call.type() != expected)
+      return call.error() << "'" << call.symbol << "' is called as " << call.type()
+                          << ", but its type is " << expected;
+
+    OpBuilder builder(call.op);
+    const Location location = call.op->getLoc();
+    if (symbol->constant) {
+      replace(call, builder.create<arith::ConstantOp>(
+                        location,
+                        builder.getIntegerAttr(expected.getResult(0), *symbol->constant)));
+      return success();
+    }
+    SmallVector<Value> operands(call.op->getOperands());
+    operands.push_back(
+        builder.create<LLVM::AddressOfOp>(location, sourceLocation(call.op->getLoc())));
+    const std::string name = ("tdist_sim_" + call.symbol.drop_front(StringRef("tdist_").size())).str();
+    func::FuncOp function =
+        declare(name, FunctionType::get(module.getContext(), ValueRange(operands).getTypes(),
+                                        expected.getResults()),
+                location);
+    replace(call, builder.create<func::CallOp>(location, function, operands).getResult(0));
+    return success();
+  }
+
+  LogicalResult convertUserCall(const Extern &call) {
+    if (call.path.empty())
+      return call.error() << "extern function '" << call.symbol << "' of library '"
+                          << call.library
+                          << "' has no libpath: on simulated NPUs it must be the path of a shared "
+                             "library built for this host";
+    if (auto existing = module.lookupSymbol<func::FuncOp>(call.symbol);
+        existing && existing.getFunctionType() != call.type())
+      return call.error() << "extern function '" << call.symbol << "' is called as "
+                          << call.type() << " here, and as " << existing.getFunctionType()
+                          << " elsewhere in this kernel";
+    libraries.insert(call.path);
+    OpBuilder builder(call.op);
+    func::FuncOp function = declare(call.symbol, call.type(), call.op->getLoc());
+    extendSmallIntegers(function);
+    replace(call, builder.create<func::CallOp>(call.op->getLoc(), function, call.op->getOperands())
+                      .getResult(0));
+    return success();
+  }
+
+  static void replace(const Extern &call, Value value) {
+    call.op->getResult(0).replaceAllUsesWith(value);
+    call.op->erase();
+  }
+
+  /// The declaration carries no memory attribute on purpose. To every pass, here and in LLVM, a
+  /// call of an unknown function reads and writes all memory that anyone else can know, so no load
+  /// or store of a kernel's arguments moves over a wait, a notify or a barrier.
+  func::FuncOp declare(StringRef name, FunctionType type, Location location) {
+    if (auto existing = module.lookupSymbol<func::FuncOp>(name))
+      return existing;
+    auto function = top.create<func::FuncOp>(location, name, type);
+    function.setPrivate();
+    return function;
+  }
+
+  /// C callers extend integers below 32 bits; Triton's are signed, but for i1.
+  static void extendSmallIntegers(func::FuncOp function) {
+    MLIRContext *context = function.getContext();
+    for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+      if (type.isInteger() && type.getIntOrFloatBitWidth() < 32)
+        function.setArgAttr(index,
+                            type.isInteger(1) ? LLVM::LLVMDialect::getZExtAttrName()
+                                              : LLVM::LLVMDialect::getSExtAttrName(),
+                            UnitAttr::get(context));
+  }
+
+  /// A constant `tdist_loc` {file, line, column}, one for each place of the kernel.
+  LLVM::GlobalOp sourceLocation(Location location) {
+    FileLineColLoc place = tdist::findKernelLocation(location);
+    const StringRef file = place ? place.getFilename().getValue() : "<unknown>";
+    const unsigned line = place ? place.getLine() : 0;
+    const unsigned column = place ? place.getColumn() : 0;
+    LLVM::GlobalOp &global = places[{file, line, column}];
+    if (global)
+      return global;
+
+    MLIRContext *context = module.getContext();
+    const Location unknown = UnknownLoc::get(context);
+    LLVM::GlobalOp name = fileName(file);
+    Type pointer = LLVM::LLVMPointerType::get(context);
+    Type type = LLVM::LLVMStructType::getLiteral(context,
+                                                 {pointer, top.getI32Type(), top.getI32Type()});
+    global = top.create<LLVM::GlobalOp>(unknown, type, /*isConstant=*/true,
+                                        LLVM::Linkage::Internal,
+                                        "tdist_loc_" + std::to_string(places.size() - 1),
+                                        /*value=*/Attribute());
+    OpBuilder body = OpBuilder::atBlockEnd(&global.getInitializerRegion().emplaceBlock());
+    Value value = body.create<LLVM::UndefOp>(unknown, type);
+    const auto insert = [&](Value field, int64_t position) {
+      value = body.create<LLVM::InsertValueOp>(unknown, value, field, position);
+    };
+    insert(body.create<LLVM::AddressOfOp>(unknown, name), 0);
+    insert(body.create<LLVM::ConstantOp>(unknown, body.getI32IntegerAttr(line)), 1);
+    insert(body.create<LLVM::ConstantOp>(unknown, body.getI32IntegerAttr(column)), 2);
+    body.create<LLVM::ReturnOp>(unknown, value);
+    return global;
+  }
+
+  LLVM::GlobalOp fileName(StringRef file) {
+    LLVM::GlobalOp &global = files[file];
+    if (!global) {
+      const std::string text = file.str() + '\0';
+      Type type = LLVM::LLVMArrayType::get(top.getI8Type(), text.size());
+      global = top.create<LLVM::GlobalOp>(
+          UnknownLoc::get(module.getContext()), type, /*isConstant=*/true,
+          LLVM::Linkage::Internal, "tdist_file_" + std::to_string(files.size() - 1),
+          top.getStringAttr(text));
+    }
+    return global;
+  }
+
+  ModuleOp module;
+  OpBuilder top;
+  llvm::SmallSetVector<StringRef, 4> libraries;
+  llvm::MapVector<StringRef, LLVM::GlobalOp> files;
+  llvm::MapVector<std::tuple<StringRef, unsigned, unsigned>, LLVM::GlobalOp> places;
+};
+
+struct ConvertExternToCall : tdist::impl::ConvertExternToCallBase<ConvertExternToCall> {
+  void runOnOperation() override {
+    SmallVector<Extern> calls;
+    getOperation().walk([&](Operation *op) {
+      if (op->getName().getStringRef() == "tt.extern_elementwise")
+        calls.push_back({op, stringProperty(op, "libname"), stringProperty(op, "libpath"),
+                         stringProperty(op, "symbol")});
+    });
+    Converter converter(getOperation());
+    // All calls are looked at, so that a kernel with two mistakes shows both.
+    bool failed = false;
+    for (const Extern &call : calls)
+      failed |= mlir::failed(converter.convert(call));
+    if (failed)
+      return signalPassFailure();
+    converter.recordLibraries();
+  }
+};
+
+} // namespace
