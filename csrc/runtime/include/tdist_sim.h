@@ -1,0 +1,228 @@
+/* Runtime of simulated NPUs: symmetric heap, launches, and what compiled kernels call.
+ *
+ * One process is one PE ("rank") of at most one job. Each PE of a job brings a memfd of
+ * tdist_rt_segment_bytes() bytes, laid out as [control area][symmetric heap]; every PE maps the
+ * memfds of all, one behind the other at equal distances. Offsets in the heap are in bytes from the
+ * heap's first byte and mean the same object on every PE.
+ *
+ * Functions tdist_rt_* are for host code, from any thread. Those that return int give 0 for "done",
+ * 1 for "not yet" where they take a slice, and -1 for failure, with the reason in
+ * tdist_rt_last_error(). None of them throws. A call with a slice (nanoseconds, at least 0) returns
+ * no later than that, rounded up to a kernel program that does not wait, and returns early when a
+ * signal arrives, so that the caller can serve it.
+ *
+ * Functions tdist_sim_* are for compiled kernels, and only inside a launch. They do not return when
+ * they fail: the program is given up, and tdist_rt_launch_run() returns -1.
+ *
+ * Comparisons: EQ 0, NE 1, GT 2, GE 3, LT 4, LE 5, on signed integers.
+ */
+#ifndef TDIST_SIM_H
+#define TDIST_SIM_H
+
+#include <stdint.h> /* NOLINT(modernize-deprecated-headers): a C header */
+
+#if defined(TDIST_SIM_BUILD)
+#define TDIST_API __attribute__((visibility("default")))
+#else
+#define TDIST_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- A PE's table of waits -------------------------------------------------------------------
+ * The control area of each PE holds a table of who waits there; every process of the job may read
+ * it (tdist_rt_peer_waits). A record is guarded by a sequence number: odd while it is written. */
+
+enum tdist_wait_kind {
+  TDIST_WAIT_NONE = 0,
+  TDIST_WAIT_WORD = 1,           /* a word of the PE's own symmetric heap */
+  TDIST_WAIT_GRID_BARRIER = 2,   /* barrier_all: for other programs of the launch */
+  TDIST_WAIT_DEVICE_BARRIER = 3, /* barrier_all: for the launches of other PEs */
+  TDIST_WAIT_HOST_BARRIER = 4    /* tdist_rt_barrier_wait: for the hosts of other PEs */
+};
+
+typedef struct tdist_wait_record {
+  int32_t kind;       /* enum tdist_wait_kind; TDIST_WAIT_NONE: the record is free */
+  int32_t by_host;    /* 1: a host thread waits, and kernel, program and file say nothing */
+  int32_t program[3]; /* x, y, z */
+  int32_t line;       /* in file; 0 where not known */
+  int64_t since_ns;   /* CLOCK_MONOTONIC */
+  int64_t queued;     /* programs of the launch that have not started */
+  uint64_t address;   /* of the word awaited, as the waiting process sees it; 0 for a barrier */
+  int64_t offset;     /* of that word in the PE's heap, bytes; -1 for a barrier */
+  int32_t width;      /* of that word, bytes */
+  int32_t compare;    /* how the word is compared with wanted */
+  int32_t index;      /* which word of a wait for several, from 0 */
+  int32_t count;      /* how many words the wait is for */
+  int64_t wanted;     /* value of the word; for a barrier how many must arrive */
+  int64_t has;        /* for TDIST_WAIT_GRID_BARRIER how many had arrived */
+  uint64_t epoch;     /* of a barrier among PEs: those whose count is at least this have arrived */
+  char primitive[32]; /* texts end with a NUL; one that is too long loses its beginning */
+  char kernel[128];
+  char file[248];
+} tdist_wait_record;
+
+/* ---- General --------------------------------------------------------------------------------- */
+
+TDIST_API int32_t tdist_rt_abi_version(void);
+
+/* Why the last call on this thread failed; "" if none has. Valid until the next failure. */
+TDIST_API const char *tdist_rt_last_error(void);
+
+/* ---- The job and its symmetric heap ---------------------------------------------------------- */
+
+/* Size of the memfd of one PE, for a heap of `heap_bytes`; -1 if that is not a size. */
+TDIST_API int64_t tdist_rt_segment_bytes(int64_t heap_bytes);
+
+/* Joins a job: maps `fds[0 .. world_size)`, in order of PEs. They stay the caller's to close. A
+ * memfd serves one job once: its counters start from zero. */
+TDIST_API int tdist_rt_attach(int32_t rank, int32_t world_size, const int32_t *fds,
+                              int64_t heap_bytes);
+
+/* Leaves the job. Its memory stays mapped until the last launch that was begun in it has ended. */
+TDIST_API int tdist_rt_detach(void);
+
+/* Where the heap of a PE begins in this process; NULL when not attached or no such PE. */
+TDIST_API void *tdist_rt_heap_base(int32_t pe);
+
+/* Takes `bytes` of this PE's heap, first fit, at a multiple of `align` (a power of two; at least 64
+ * is taken). Equal calls in equal order give equal offsets on all PEs. The pages are reserved, so
+ * that touching them cannot fail; their content is not defined. Returns the offset, or -1. */
+TDIST_API int64_t tdist_rt_heap_alloc(int64_t bytes, int64_t align);
+
+/* Gives back what tdist_rt_heap_alloc returned; whole pages go back to the system. */
+TDIST_API int tdist_rt_heap_free(int64_t offset);
+
+/* Bytes in live allocations, each rounded up to 64; 0 when not attached. */
+TDIST_API int64_t tdist_rt_heap_used(void);
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+/* A compiled kernel: one program instance `pid` of `grid`. One 8-byte slot an argument: a pointer,
+ * or the bits of a scalar in the low bytes. */
+typedef void (*tdist_kernel_fn)(const uint64_t *args, const int32_t *grid, const int32_t *pid);
+
+/* Prepares a launch; nothing runs yet. At most `cores` programs are in flight at a time, the others
+ * start in order (x fastest) as cores come free. Copies `args` and `kernel_name`. NULL: failed. */
+TDIST_API void *tdist_rt_launch_begin(tdist_kernel_fn fn, const char *kernel_name,
+                                      const int32_t grid[3], int32_t cores, const uint64_t *args,
+                                      int32_t n_args);
+
+/* Runs programs on the calling thread. 0: all have finished. 1: the slice is over. -1: a program
+ * failed, the launch is dead, and the text says what, in which kernel, program, line and rank. */
+TDIST_API int tdist_rt_launch_run(void *launch, int64_t slice_ns);
+
+/* Frees a launch; its unfinished programs are given up where they stand. NULL is allowed. */
+TDIST_API void tdist_rt_launch_end(void *launch);
+
+/* ---- Host side of the shmem library ---------------------------------------------------------- */
+
+/* Barrier among host threads of all PEs, one a PE at a time. Apart from the device's barriers. */
+TDIST_API int64_t tdist_rt_barrier_arrive(void); /* the ticket to wait with, or -1 */
+TDIST_API int tdist_rt_barrier_wait(int64_t ticket, int64_t slice_ns);
+
+/* Waits until the `bytes` (1, 2, 4 or 8) at `addr`, in this PE's heap, compare with `value`. What
+ * other PEs wrote before the value is visible then. */
+TDIST_API int tdist_rt_wait_until(const void *addr, int32_t bytes, int32_t cmp, int64_t value,
+                                  int64_t slice_ns);
+
+/* Copy to or from PE `pe`; `dst` of put and `src` of get are symmetric addresses of this PE. Both
+ * are complete on return. */
+TDIST_API int tdist_rt_put(void *dst, const void *src, int64_t bytes, int32_t pe);
+TDIST_API int tdist_rt_get(void *dst, const void *src, int64_t bytes, int32_t pe);
+
+/* Sets (op 0) or adds to (op 1) a signal word of `bytes` 4 or 8 on PE `pe`, after all this thread's
+ * earlier stores. `sig` is a symmetric address of this PE. */
+TDIST_API int tdist_rt_signal(void *sig, int32_t bytes, int64_t value, int32_t op, int32_t pe);
+
+TDIST_API int tdist_rt_quiet(void);
+TDIST_API int tdist_rt_fence(void);
+
+/* Who waits in this process, as a JSON list with a NUL behind it. Each item has: kernel (null for a
+ * host thread), program [x,y,z] (null), file (null), line, primitive, address, pe_offset (null for
+ * barriers), compare ("=="), wanted, has, index, count (words of the wait), queued, missing_pes
+ * (for barriers among PEs, else null), seconds. A wait is listed once it has lasted some
+ * microseconds. Where the table overflowed, a last item says how many are not listed.
+ * Returns the bytes needed, NUL included, or -1; nothing is written unless `capacity` suffices. Any
+ * thread may call it, while others wait. "[]" when not attached. */
+TDIST_API int64_t tdist_rt_describe_waits(char *buffer, int64_t capacity);
+
+/* The same of another PE of the job; its addresses are those of that PE's process. */
+TDIST_API int tdist_rt_peer_waits(int32_t pe, char *buf, int64_t cap);
+
+/* ---- Called by compiled kernels -------------------------------------------------------------- */
+
+/* Where in the kernel's source a call stands. */
+typedef struct {
+  const char *file;
+  int32_t line;
+  int32_t column;
+} tdist_loc;
+
+TDIST_API int32_t tdist_sim_my_pe(int32_t axis, const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_n_pes(int32_t axis, const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_team_my_pe(int32_t team, const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_team_n_pes(int32_t team, const tdist_loc *loc);
+
+/* How far, in elements, the object at `addr` of this PE is from the same object of PE `pe`. */
+TDIST_API int64_t tdist_sim_delta(int64_t addr, int32_t pe, int32_t elem_bytes,
+                                  const tdist_loc *loc);
+
+/* op: 1 set, 2 add. All earlier stores of the program are visible to who sees the new value. */
+TDIST_API int32_t tdist_sim_notify_i32(int64_t addr, int32_t pe, int32_t value, int32_t op,
+                                       int32_t scope, const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_notify_i64(int64_t addr, int32_t pe, int64_t value, int32_t op,
+                                       int32_t scope, const tdist_loc *loc);
+
+/* Blocks until each of `count` words, 64 bytes apart, has been seen equal to `value`, one after the
+ * other. Acquires, whatever the semantic asked for. Returns the token 0. */
+TDIST_API int32_t tdist_sim_wait_i32(int64_t addr, int32_t count, int32_t value, int32_t scope,
+                                     int32_t semantic, const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_wait_i64(int64_t addr, int32_t count, int64_t value, int32_t scope,
+                                     int32_t semantic, const tdist_loc *loc);
+
+/* Blocks until all programs of the running launches of all PEs have arrived. */
+TDIST_API int32_t tdist_sim_barrier_all(int32_t zero, const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_barrier_all_vec(int32_t zero, const tdist_loc *loc);
+
+TDIST_API int32_t tdist_sim_quiet(int32_t zero, const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_fence(int32_t zero, const tdist_loc *loc);
+
+TDIST_API int32_t tdist_sim_putmem(int64_t dst, int64_t src, int32_t bytes, int32_t pe,
+                                   const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_putmem_nbi(int64_t dst, int64_t src, int32_t bytes, int32_t pe,
+                                       const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_getmem(int64_t dst, int64_t src, int32_t bytes, int32_t pe,
+                                   const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_getmem_nbi(int64_t dst, int64_t src, int32_t bytes, int32_t pe,
+                                       const tdist_loc *loc);
+
+/* Signal words are int32; op: 0 set, 1 add. */
+TDIST_API int32_t tdist_sim_putmem_signal(int64_t dst, int64_t src, int32_t bytes, int64_t sig,
+                                          int32_t signal, int32_t op, int32_t pe,
+                                          const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_putmem_signal_nbi(int64_t dst, int64_t src, int32_t bytes, int64_t sig,
+                                              int32_t signal, int32_t op, int32_t pe,
+                                              const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_signal_op(int64_t sig, int32_t signal, int32_t op, int32_t pe,
+                                      const tdist_loc *loc);
+
+/* Returns the value that satisfied the comparison. */
+TDIST_API int32_t tdist_sim_signal_wait_until(int64_t sig, int32_t cmp, int32_t value,
+                                              const tdist_loc *loc);
+TDIST_API int32_t tdist_sim_int_p(int64_t dst, int32_t value, int32_t pe, const tdist_loc *loc);
+
+/* Memory of the running program; what it does not free is freed when it ends or fails. */
+TDIST_API void *tdist_sim_alloc(int64_t align, int64_t bytes);
+TDIST_API void tdist_sim_free(void *memory);
+
+/* Lets other programs run; for loops that spin on an atomic. */
+TDIST_API void tdist_sim_yield(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+// What a PE shares with the others besides its heap: the beginning of its memfd.
+#pragma once
+
+#include "doorbell.h"
+#include "wait_table.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tdist::sim {
+
+/// All zero in a fresh memfd. Fields are accessed with std::atomic_ref; each group has cache lines
+/// of its own, since other PEs poll some and write others.
+struct ControlArea {
+  static constexpr std::size_t kWaitSlots = 1024;
+  static constexpr std::uint64_t kMagic = 0x7464697374'0001; // changes with the layout
+
+  std::uint64_t magic; // stored last when the PE attaches
+  std::uint64_t heapBytes;
+  std::uint32_t rank;
+  std::uint32_t worldSize;
+
+  alignas(64) Doorbell doorbell;
+  alignas(64) std::uint64_t deviceBarrier; // how many barriers among PEs this one has entered
+  alignas(64) std::uint64_t hostBarrier;   // the same, of its host
+  alignas(64) std::uint64_t unlistedWaits; // waits that found no slot
+  alignas(64) WaitSlot waits[kWaitSlots];
+};
+
+/// Bytes of the control area in a segment; the heap begins behind them.
+inline constexpr std::int64_t kControlBytes = std::int64_t{2} << 20;
+static_assert(sizeof(ControlArea) <= kControlBytes);
+
+} // namespace tdist::sim

@@ -1,0 +1,54 @@
+// Which parts of this PE's symmetric heap are allocated.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace tdist::sim {
+
+/// First fit on offsets: the same calls in the same order give the same offsets on every PE.
+/// All members may be called from any thread.
+class Heap {
+public:
+  static constexpr std::int64_t kAlignment = 64;
+
+  /// The heap is the `bytes` at `fileOffset` of memfd `fd`, which stays the caller's.
+  Heap(int fd, std::int64_t fileOffset, std::int64_t bytes);
+
+  /// Offset of a new allocation, with its pages reserved. Throws Error.
+  std::int64_t allocate(std::int64_t bytes, std::int64_t alignment);
+  /// Throws Error unless an allocation begins at `offset`.
+  void release(std::int64_t offset);
+  [[nodiscard]] std::int64_t used() const;
+
+  /// Whether [offset, offset + bytes) is inside one live allocation.
+  [[nodiscard]] bool isLive(std::int64_t offset, std::int64_t bytes) const;
+  /// Why it is not: "is past the end of ...".
+  [[nodiscard]] std::string whyNotLive(std::int64_t offset, std::int64_t bytes) const;
+
+private:
+  struct Block {
+    std::int64_t bytes;  // asked for
+    std::int64_t extent; // taken: rounded up to kAlignment
+  };
+  using Ranges = std::map<std::int64_t, std::int64_t>; // begin -> end
+
+  [[nodiscard]] Ranges::iterator findFree(std::int64_t extent, std::int64_t alignment,
+                                          std::int64_t &offset);
+  [[nodiscard]] std::string whyNoRoom(std::int64_t bytes) const;
+  void reservePages(std::int64_t offset, std::int64_t extent) const;
+  void dropPages(std::int64_t begin, std::int64_t end) const noexcept;
+
+  const int fd;
+  const std::int64_t fileOffset;
+  const std::int64_t size;
+  mutable std::mutex mutex;
+  std::map<std::int64_t, Block> live; // by offset
+  Ranges unused;                      // never touching each other
+  std::int64_t inUse = 0;
+  std::int64_t highest = 0; // end of what has ever been allocated
+};
+
+} // namespace tdist::sim

@@ -1,0 +1,245 @@
+#include "job.h"
+
+#include "error.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <mutex>
+#include <ostream>
+#include <utility>
+
+namespace tdist::sim {
+namespace {
+
+struct Hexadecimal {
+  std::uint64_t value;
+};
+
+std::ostream &operator<<(std::ostream &stream, Hexadecimal number) {
+  return stream << "0x" << std::hex << number.value << std::dec;
+}
+
+std::int32_t checkedRank(std::int32_t rank, std::size_t worldSize) {
+  if (rank < 0 || static_cast<std::size_t>(rank) >= worldSize) {
+    throw Error(concat("rank ", rank, " is not in a job of ", worldSize, " PEs: expected 0 to ",
+                       worldSize - 1));
+  }
+  return rank;
+}
+
+int duplicate(int fd) {
+  const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) {
+    throw Error(concat("descriptor ", fd, " cannot be duplicated: ", systemErrorText(errno)));
+  }
+  return copy;
+}
+
+/// Whether the PE's process has attached; throws Error when its segment is not that PE's.
+void checkHeader(ControlArea &area, std::int32_t pe, std::int32_t worldSize,
+                 std::int64_t heapBytes) {
+  // Acquire: a magic number that is there makes the fields stored before it visible.
+  const std::uint64_t magic = std::atomic_ref(area.magic).load(std::memory_order_acquire);
+  if (magic == 0) {
+    return; // that PE has not attached yet
+  }
+  if (magic != ControlArea::kMagic) {
+    throw Error(concat("the memfd of PE ", pe,
+                       " is laid out by another version of this library: "
+                       "all ranks of a job must load the same one"));
+  }
+  if (std::cmp_not_equal(area.rank, pe) || std::cmp_not_equal(area.worldSize, worldSize) ||
+      std::cmp_not_equal(area.heapBytes, heapBytes)) {
+    throw Error(concat("the memfd given for PE ", pe, " of ", worldSize, " with a heap of ",
+                       heapBytes, " bytes is that of PE ", area.rank, " of ", area.worldSize,
+                       " with a heap of ", area.heapBytes, " bytes"));
+  }
+}
+
+} // namespace
+
+Job::Job(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heapBytes)
+    : ownRank(checkedRank(rank, fds.size())), segments(fds, heapBytes),
+      ownMemory(duplicate(fds[static_cast<std::size_t>(rank)])),
+      ownHeap(ownMemory.get(), kControlBytes, heapBytes),
+      waitTable(segments.control(rank).waits, segments.control(rank).unlistedWaits) {
+  for (std::int32_t pe = 0; pe < worldSize(); ++pe) {
+    checkHeader(control(pe), pe, worldSize(), heapBytes);
+  }
+  ControlArea &own = control(rank);
+  if (std::atomic_ref(own.magic).load(std::memory_order_acquire) != 0) {
+    throw Error(concat("the memfd of PE ", rank, " has served a job before: bring a new one"));
+  }
+  own.heapBytes = static_cast<std::uint64_t>(heapBytes);
+  own.rank = static_cast<std::uint32_t>(rank);
+  own.worldSize = static_cast<std::uint32_t>(worldSize());
+  // Release: who sees the magic number sees the fields.
+  std::atomic_ref(own.magic).store(ControlArea::kMagic, std::memory_order_release);
+}
+
+void Job::checkPe(const char *what, std::int32_t pe) const {
+  if (pe < 0 || pe >= worldSize()) {
+    throw Error(concat(what, ": PE ", pe, " does not exist: expected 0 to ", worldSize() - 1));
+  }
+}
+
+std::int64_t Job::checkSymmetric(const char *what, std::uint64_t address, std::int64_t bytes,
+                                 std::int64_t alignment) const {
+  const Hexadecimal shown{address};
+  if (!segments.contains(address)) {
+    throw Error(concat(what, ": address ", shown,
+                       " is local memory, not symmetric: take it from aclshmem_create_tensor or "
+                       "aclshmem_malloc"));
+  }
+  const std::int32_t pe = segments.peOf(address);
+  const std::int64_t offset = segments.offsetOf(address);
+  if (pe != ownRank) {
+    throw Error(concat(what, ": address ", shown, " is in the heap of PE ", pe, " (offset ", offset,
+                       "), as symm_at or remote_ptr gave it: pass the address of PE ", ownRank,
+                       "'s own object"));
+  }
+  if (offset < 0) {
+    throw Error(concat(what, ": address ", shown, " is ", -offset,
+                       " bytes before the beginning of PE ", pe, "'s symmetric heap"));
+  }
+  if (!ownHeap.isLive(offset, bytes)) {
+    throw Error(concat(what, ": address ", shown, ", offset ", offset, " of PE ", pe,
+                       "'s symmetric heap, ", ownHeap.whyNotLive(offset, bytes)));
+  }
+  if (offset % alignment != 0) {
+    throw Error(concat(what, ": address ", shown, ", offset ", offset, " of PE ", pe,
+                       "'s symmetric heap, is no multiple of the word's ", alignment, " bytes"));
+  }
+  return offset;
+}
+
+void Job::checkLocal(const char *what, std::uint64_t address, std::int64_t bytes) const {
+  if (segments.contains(address)) {
+    (void)checkSymmetric(what, address, bytes);
+  }
+}
+
+void Job::put(const char *what, std::uint64_t dst, std::uint64_t src, std::int64_t bytes,
+              std::int32_t pe) {
+  checkPe(what, pe);
+  if (bytes < 0) {
+    throw Error(concat(what, ": ", bytes, " bytes cannot be copied: expected 0 or more"));
+  }
+  if (bytes == 0) {
+    return;
+  }
+  (void)checkSymmetric(what, dst, bytes);
+  checkLocal(what, src, bytes);
+  std::memmove(reinterpret_cast<std::byte *>(dst) + distance(pe),
+               reinterpret_cast<const std::byte *>(src), static_cast<std::size_t>(bytes));
+  // Some wait for data itself. Plain stores are not in the order that Doorbell relies on, so this
+  // ring may miss a sleeper, who then sees the data at the end of its sleep.
+  control(pe).doorbell.ring();
+}
+
+void Job::get(const char *what, std::uint64_t dst, std::uint64_t src, std::int64_t bytes,
+              std::int32_t pe) {
+  checkPe(what, pe);
+  if (bytes < 0) {
+    throw Error(concat(what, ": ", bytes, " bytes cannot be copied: expected 0 or more"));
+  }
+  if (bytes == 0) {
+    return;
+  }
+  (void)checkSymmetric(what, src, bytes);
+  checkLocal(what, dst, bytes);
+  std::memmove(reinterpret_cast<std::byte *>(dst),
+               reinterpret_cast<const std::byte *>(src) + distance(pe),
+               static_cast<std::size_t>(bytes));
+}
+
+template <class Word>
+void Job::signal(const char *what, std::uint64_t address, Word value, SignalOp op,
+                 std::int32_t pe) {
+  checkPe(what, pe);
+  (void)checkSymmetric(what, address, sizeof(Word), sizeof(Word));
+  const std::atomic_ref<Word> word(*reinterpret_cast<Word *>(address + distance(pe)));
+  // Seq_cst holds two orders in one: release, so that who sees the value with acquire sees all
+  // stores before it; and a place in the total order before the load in ring() (see Doorbell).
+  if (op == SignalOp::Set) {
+    word.store(value, std::memory_order_seq_cst);
+  } else {
+    word.fetch_add(value, std::memory_order_seq_cst);
+  }
+  control(pe).doorbell.ring();
+}
+template void Job::signal(const char *, std::uint64_t, std::int32_t, SignalOp, std::int32_t);
+template void Job::signal(const char *, std::uint64_t, std::int64_t, SignalOp, std::int32_t);
+
+// A barrier among PEs is one counter a PE, which only that PE raises: PE p is past the arrival at
+// barrier n when its counter is at least n. Everybody waits for all counters.
+// Memory: the raise is a release and isPassed() an acquire, so what a PE stored before it arrived
+// is visible to all who pass. Wakes: raises and the loads of isPassed() are seq_cst, so of several
+// who arrive at once, the one whose raise is last in the total order finds the barrier passed and
+// rings for everybody; who arrives earlier has nobody to wake.
+std::uint64_t Job::arrive(std::uint64_t ControlArea::*barrier) noexcept {
+  const std::uint64_t number =
+      std::atomic_ref(control(ownRank).*barrier).fetch_add(1, std::memory_order_seq_cst) + 1;
+  if (isPassed(barrier, number)) {
+    for (std::int32_t pe = 0; pe < worldSize(); ++pe) {
+      control(pe).doorbell.ring();
+    }
+  }
+  return number;
+}
+
+bool Job::isPassed(std::uint64_t ControlArea::*barrier, std::uint64_t number) const noexcept {
+  for (std::int32_t pe = 0; pe < worldSize(); ++pe) {
+    if (std::atomic_ref(control(pe).*barrier).load(std::memory_order_seq_cst) < number) {
+      return false;
+    }
+  }
+  return true;
+}
+
+namespace {
+
+std::mutex jobMutex;
+std::shared_ptr<Job> job; // guarded by jobMutex
+
+} // namespace
+
+std::shared_ptr<Job> currentJob() {
+  const std::scoped_lock lock(jobMutex);
+  return job;
+}
+
+std::shared_ptr<Job> requireJob(const char *what) {
+  std::shared_ptr<Job> current = currentJob();
+  if (!current) {
+    throwNotInitialised(what);
+  }
+  return current;
+}
+
+void throwNotInitialised(const char *what) {
+  throw Error(
+      concat(what, ": aclshmem is not initialised in this process: call aclshmem_init first"));
+}
+
+void attachJob(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heapBytes) {
+  const std::scoped_lock lock(jobMutex);
+  if (job) {
+    throw Error(concat("this process is attached already, as PE ", job->rank(), " of ",
+                       job->worldSize(), ": detach first"));
+  }
+  job = std::make_shared<Job>(rank, fds, heapBytes);
+}
+
+void detachJob() {
+  std::shared_ptr<Job> leaving; // unmapped after the lock is free
+  const std::scoped_lock lock(jobMutex);
+  if (!job) {
+    throw Error("this process is not attached to a job: there is nothing to detach");
+  }
+  leaving.swap(job);
+}
+
+} // namespace tdist::sim

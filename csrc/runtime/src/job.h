@@ -1,0 +1,86 @@
+// The job this process is attached to: its PEs, their heaps, signals and barriers among them.
+#pragma once
+
+#include "heap.h"
+#include "segments.h"
+#include "wait_table.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace tdist::sim {
+
+enum class SignalOp { Set, Add };
+
+class Job {
+public:
+  Job(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heapBytes);
+  Job(const Job &) = delete;
+  Job &operator=(const Job &) = delete;
+  ~Job() = default;
+
+  [[nodiscard]] std::int32_t rank() const noexcept { return ownRank; }
+  [[nodiscard]] std::int32_t worldSize() const noexcept { return segments.count(); }
+  [[nodiscard]] Heap &heap() noexcept { return ownHeap; }
+  [[nodiscard]] WaitTable &waits() noexcept { return waitTable; }
+  [[nodiscard]] Doorbell &doorbell() noexcept { return segments.control(ownRank).doorbell; }
+  [[nodiscard]] ControlArea &control(std::int32_t pe) const noexcept {
+    return segments.control(pe);
+  }
+  [[nodiscard]] std::byte *heapBase(std::int32_t pe) const noexcept {
+    return segments.heapBase(pe);
+  }
+
+  /// Throws Error unless 0 <= pe < worldSize(). `what` is the call, for the text.
+  void checkPe(const char *what, std::int32_t pe) const;
+  /// Offset in the heap of [address, address + bytes), which must be inside one live allocation of
+  /// this PE, at a multiple of `alignment`; throws Error.
+  [[nodiscard]] std::int64_t checkSymmetric(const char *what, std::uint64_t address,
+                                            std::int64_t bytes, std::int64_t alignment = 1) const;
+  /// The same for a local operand of a copy, which may be any memory outside the segments too.
+  void checkLocal(const char *what, std::uint64_t address, std::int64_t bytes) const;
+
+  /// Bytes from an object of this PE to the same object of PE `pe`.
+  [[nodiscard]] std::int64_t distance(std::int32_t pe) const noexcept {
+    return (pe - ownRank) * segments.stride();
+  }
+
+  /// Copies to or from PE `pe`, after the checks. Complete on return.
+  void put(const char *what, std::uint64_t dst, std::uint64_t src, std::int64_t bytes,
+           std::int32_t pe);
+  void get(const char *what, std::uint64_t dst, std::uint64_t src, std::int64_t bytes,
+           std::int32_t pe);
+
+  /// Sets or adds to the word at `address` of this PE's heap, on PE `pe`, after the checks. Whoever
+  /// sees the new value sees all that this thread stored before.
+  template <class Word>
+  void signal(const char *what, std::uint64_t address, Word value, SignalOp op, std::int32_t pe);
+
+  /// Arrives at a barrier among PEs and gives its number: it is passed when isPassed() says so.
+  std::uint64_t arrive(std::uint64_t ControlArea::*barrier) noexcept;
+  [[nodiscard]] bool isPassed(std::uint64_t ControlArea::*barrier,
+                              std::uint64_t number) const noexcept;
+
+private:
+  const std::int32_t ownRank;
+  Segments segments;
+  FileDescriptor ownMemory;
+  Heap ownHeap;
+  WaitTable waitTable;
+};
+
+/// The job of this process; empty when not attached. Launches keep theirs alive.
+std::shared_ptr<Job> currentJob();
+/// The same; throws Error when not attached. `what` is the call, for the text.
+std::shared_ptr<Job> requireJob(const char *what);
+[[noreturn]] void throwNotInitialised(const char *what);
+
+/// Throws Error when this process is attached already.
+void attachJob(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heapBytes);
+/// Throws Error when this process is not attached.
+void detachJob();
+
+} // namespace tdist::sim

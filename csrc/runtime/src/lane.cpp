@@ -1,0 +1,179 @@
+#include "lane.h"
+
+#include "error.h"
+#include "launch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tdist::sim {
+namespace {
+
+thread_local Lane *runningLane = nullptr;
+
+/// A program may be suspended on one thread and resumed on another, so the address of the variable
+/// must not be kept across a switch: hence functions that are never inlined.
+[[gnu::noinline]] void setRunningLane(Lane *lane) noexcept { runningLane = lane; }
+
+} // namespace
+
+[[gnu::noinline]] Lane *Lane::current() noexcept { return runningLane; }
+
+Lane::Lane(Launch &launch) : launch(launch), fiber(takeFiber()) {}
+
+Lane::~Lane() {
+  returnFiber(std::move(fiber));
+  unlist();
+}
+
+void Lane::assign(const Program &program) noexcept {
+  pid = program;
+  primitive = "";
+  location = nullptr;
+  state = State::Ready;
+}
+
+bool Lane::canRun() noexcept {
+  switch (state) {
+  case State::Ready:
+  case State::Yielded:
+    return true;
+  case State::WaitsForWords:
+    return advance();
+  case State::WaitsForBarrier:
+    return barrierPassage != launch.barrierPassages();
+  case State::Free:
+    break;
+  }
+  return false;
+}
+
+void Lane::run() {
+  Lane *const outer = current();
+  setRunningLane(this);
+  unlist();
+  if (fiber->isBusy()) {
+    fiber->resume();
+  } else {
+    fiber->start(runProgram, this);
+  }
+  setRunningLane(outer);
+  if (!fiber->isBusy()) {
+    state = State::Free;
+    localMemory.clear();
+  }
+}
+
+void Lane::runProgram(void *self) {
+  auto &lane = *static_cast<Lane *>(self);
+  lane.launch.call(lane.pid);
+}
+
+void Lane::suspend(State newState) {
+  state = newState;
+  fiber->suspend();
+}
+
+std::int64_t Lane::waitForWords(const WordWait &newWait) {
+  wait = newWait;
+  if (!advance()) {
+    suspend(State::WaitsForWords);
+  }
+  return wait.seen;
+}
+
+bool Lane::advance() noexcept {
+  while (wait.index < wait.count) {
+    const std::int64_t has = loadWord(wait.address, wait.width);
+    if (!holds(wait.compare, has, wait.wanted)) {
+      return false;
+    }
+    wait.seen = has;
+    ++wait.index;
+    wait.address += static_cast<std::uint64_t>(wait.stride);
+    wait.offset += wait.stride;
+    listAgain();
+  }
+  return true;
+}
+
+void Lane::waitForBarrier() {
+  barrierPassage = launch.barrierPassages();
+  launch.arriveAtBarrier(*this);
+  if (barrierPassage == launch.barrierPassages()) {
+    suspend(State::WaitsForBarrier);
+  }
+}
+
+void Lane::yield() { suspend(State::Yielded); }
+
+void Lane::fail(std::string why) noexcept { launch.fail(*this, std::move(why)); }
+
+Job &Lane::job() const {
+  Job *const job = launch.job();
+  if (job == nullptr) {
+    throwNotInitialised(primitive);
+  }
+  return *job;
+}
+
+void Lane::list() {
+  const bool isBlocked = state == State::WaitsForWords || state == State::WaitsForBarrier;
+  if (!isBlocked || (isListed && isListingCurrent)) {
+    return;
+  }
+  if (!isListed) {
+    waitsSince = monotonicNanoseconds();
+    slot = launch.job()->waits().acquire();
+    isListed = true;
+  }
+  isListingCurrent = true;
+  if (slot == nullptr) {
+    return;
+  }
+  tdist_wait_record record{};
+  record.since_ns = waitsSince;
+  record.queued = launch.queued();
+  std::ranges::copy(pid, record.program);
+  copyText(record.primitive, primitive);
+  copyText(record.kernel, launch.kernelName());
+  if (location != nullptr && location->file != nullptr) {
+    copyText(record.file, location->file);
+    record.line = location->line;
+  }
+  if (state == State::WaitsForWords) {
+    record.kind = TDIST_WAIT_WORD;
+    record.address = wait.address;
+    record.offset = wait.offset;
+    record.width = wait.width;
+    record.compare = static_cast<std::int32_t>(wait.compare);
+    record.index = wait.index;
+    record.count = wait.count;
+    record.wanted = wait.wanted;
+  } else {
+    launch.describeBarrier(record);
+  }
+  slot->write(record);
+}
+
+void Lane::unlist() noexcept {
+  if (isListed) {
+    launch.job()->waits().release(slot);
+    slot = nullptr;
+    isListed = false;
+  }
+}
+
+std::string Lane::place() const {
+  std::string text = concat("; kernel ", launch.kernelName(), ", program (", pid[0], ",", pid[1],
+                            ",", pid[2], ")");
+  if (location != nullptr && location->file != nullptr && *location->file != '\0') {
+    text += concat(", ", location->file, ":", location->line);
+  }
+  if (const Job *job = launch.job()) {
+    text += concat(", rank ", job->rank());
+  }
+  return text;
+}
+
+} // namespace tdist::sim

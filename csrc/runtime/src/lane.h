@@ -1,0 +1,106 @@
+// One simulated core: the program that runs on it now, and what that program waits for.
+#pragma once
+
+#include "compare.h"
+#include "fiber.h"
+#include "job.h"
+#include "local_memory.h"
+#include "tdist_sim.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tdist::sim {
+
+class Launch;
+
+/// Words of this PE's heap, `stride` bytes apart, each to be seen once as wanted, one by one.
+struct WordWait {
+  std::uint64_t address; // of the word that is waited for now
+  std::int64_t offset;   // of that word in the heap
+  std::int32_t width;    // bytes
+  std::int32_t stride;   // bytes
+  std::int32_t index;    // of that word
+  std::int32_t count;
+  Compare compare;
+  std::int64_t wanted;
+  std::int64_t seen; // the last value that was as wanted
+};
+
+class Lane {
+public:
+  using Program = std::array<std::int32_t, 3>;
+
+  explicit Lane(Launch &launch);
+  Lane(const Lane &) = delete;
+  Lane &operator=(const Lane &) = delete;
+  /// Gives up the program, if one is in flight.
+  ~Lane();
+
+  /// The lane whose program is running on this thread; nullptr outside of launches.
+  static Lane *current() noexcept;
+
+  // By the launch.
+  void assign(const Program &program) noexcept;
+  /// Whether no program is in flight.
+  [[nodiscard]] bool isFree() const noexcept { return state == State::Free; }
+  [[nodiscard]] bool isSpinning() const noexcept { return state == State::Yielded; }
+  [[nodiscard]] bool isInBarrier() const noexcept { return state == State::WaitsForBarrier; }
+  /// Whether the program can go on. Looks at the words it waits for.
+  [[nodiscard]] bool canRun() noexcept;
+  /// Runs the program until it waits, yields, ends or fails.
+  void run();
+  /// Puts the wait in the job's table, or brings it up to date there.
+  void list();
+  /// The listed wait has changed: list() will write it again.
+  void listAgain() noexcept { isListingCurrent = false; }
+  [[nodiscard]] const Program &program() const noexcept { return pid; }
+  /// "; kernel K, program (x,y,z), file:line, rank R"
+  [[nodiscard]] std::string place() const;
+
+  // By the program's calls of device functions.
+  /// What the program calls now, for reports.
+  void enter(const char *newPrimitive, const tdist_loc *newLocation) noexcept {
+    primitive = newPrimitive;
+    location = newLocation;
+  }
+  [[nodiscard]] const char *calls() const noexcept { return primitive; }
+  /// Throws Error when the launch was begun outside of a job.
+  [[nodiscard]] Job &job() const;
+  [[nodiscard]] LocalMemory &memory() noexcept { return localMemory; }
+  /// Returns the value that was as wanted.
+  std::int64_t waitForWords(const WordWait &newWait);
+  void waitForBarrier();
+  void yield();
+  /// Gives up the program for `why`.
+  void fail(std::string why) noexcept;
+  [[noreturn]] void leave() { fiber->leave(); }
+
+private:
+  enum class State { Free, Ready, Yielded, WaitsForWords, WaitsForBarrier };
+
+  static void runProgram(void *self);
+  void suspend(State newState);
+  void unlist() noexcept;
+  /// Whether all words have been seen; moves on over those that are as wanted.
+  bool advance() noexcept;
+
+  Launch &launch;
+  std::unique_ptr<Fiber> fiber;
+  State state = State::Free;
+  Program pid{};
+  const char *primitive = "";
+  const tdist_loc *location = nullptr;
+  LocalMemory localMemory;
+  WordWait wait{};
+  std::uint64_t barrierPassage = 0; // of the launch, when the program arrived
+  // The wait's record in the job's table.
+  bool isListed = false;
+  bool isListingCurrent = false;
+  std::int64_t waitsSince = 0;
+  WaitSlot *slot = nullptr; // nullptr though listed: the table was full
+};
+
+} // namespace tdist::sim

@@ -1,0 +1,18 @@
+// How much memory this process may still take before the system or its container kills someone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tdist::sim {
+
+struct AvailableMemory {
+  std::int64_t bytes;
+  std::string limitedBy; // "the machine's memory", or the control group's folder
+};
+
+/// The least of what the machine has (MemAvailable) and what the control groups (version 1 or 2)
+/// around this process leave. Caches that can be dropped count as available.
+AvailableMemory availableMemory();
+
+} // namespace tdist::sim
