@@ -1,9 +1,10 @@
 """Refuses Triton IR whose pointers triton-ascend's adapter would get wrong.
 
 The adapter (3.2.0) follows every pointer back to one kernel argument and an offset in elements. It crashes where that
-argument depends on a condition. Where a loop goes on with another argument than it began with, and where an offset
-was counted in elements of another size, it compiles the kernel to one that reads and writes elsewhere, silently. All
-of these are errors here, at the kernel's line.
+argument depends on a condition, and on a loop that carries a tensor of pointers and has a call in it that may not be
+moved. Where a loop goes on with another argument than it began with, and where an offset was counted in elements of
+another size, it compiles the kernel to one that reads and writes elsewhere, silently. All of these are errors here, at
+the kernel's line.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _ARGUMENT = re.compile(r"(%[\w$.-]+): (!tt\.ptr<\w+>)?")
 _ELEMENT = re.compile(r"!tt\.ptr<([a-z]+\d*)")
 _ALIAS = re.compile(r"^(#\w+) = loc\((.*)\)$")
 _FILE_LINE = re.compile(r'"([^"]+)":(\d+):(\d+)')
+_TENSOR_OF_POINTERS = re.compile(r"tensor<[\dx]*!tt\.ptr<")
 _BITS = re.compile(r"\d+")
 
 _CHOSEN = (
@@ -38,6 +40,10 @@ _CAST_BEFORE_LOOP = (
 _CAST_AFTER_OFFSET = (
     "a pointer is cast to elements of another size after an offset was added to it, which NPU kernels cannot do: "
     "cast first, then add the offset (counted in the new elements) or call symm_at"
+)
+_TENSOR_IN_LOOP = (
+    "a primitive stands in a loop that moves a tensor of pointers, which NPU kernels cannot do: move the scalar "
+    "pointer it was made from, or an offset, and add the tensor of offsets in the loop"
 )
 
 
@@ -64,6 +70,7 @@ class _Region:
         results: SSA name of the operation's results.
         carried: pointers that enter the loop, by position.
         passed: pointers that a while loop's condition hands to its body, by position.
+        moves_tensor: whether it is a loop that carries a tensor of pointers.
         problem: what is wrong with the operation; told at its end, where its location stands.
         labelled: whether its first block's label has been seen (or it needs none).
     """
@@ -72,6 +79,7 @@ class _Region:
     results: str = ""
     carried: dict[int, _Pointer] = field(default_factory=dict)
     passed: dict[int, _Pointer] = field(default_factory=dict)
+    moves_tensor: bool = False
     problem: str = ""
     labelled: bool = False
 
@@ -111,8 +119,6 @@ class _Checker:
     def label(self, text: str) -> None:
         region = self.regions[-1]
         names = [name for name, _ in _ARGUMENT.findall(text)]
-        if region.owner == "tt.func" and "!tt.ptr<" in text:
-            self.fail(_CHOSEN, text)
         if region.owner == "scf.while" and not region.labelled:
             for position, pointer in region.passed.items():
                 self.pointers[names[position]] = pointer
@@ -135,7 +141,7 @@ class _Checker:
         opens = rest.endswith("{")
         if opens:
             self.regions.append(self.opened(results, name, rest))
-        elif name == "arith.select" and "!tt.ptr<" in rest:
+        elif name in ("arith.select", "cf.br", "cf.cond_br") and "!tt.ptr<" in rest:
             self.fail(_CHOSEN, rest)
         elif name == "scf.yield":
             self.go_round(rest)
@@ -144,8 +150,11 @@ class _Checker:
             self.regions[-1].passed = {
                 i: self.pointers[value] for i, value in enumerate(values) if value in self.pointers
             }
-        elif name == "tt.extern_elementwise" and 'symbol = "tdist_zero"' in rest:
-            self.zeros.add(results)
+        elif name == "tt.extern_elementwise":
+            if "pure = false" in rest and any(region.moves_tensor for region in self.regions):
+                self.fail(_TENSOR_IN_LOOP, rest)
+            if 'symbol = "tdist_zero"' in rest:
+                self.zeros.add(results)
         elif results:
             self.derive(results, name, rest)
 
@@ -154,6 +163,7 @@ class _Checker:
         if name == "scf.if" and "!tt.ptr<" in rest:
             region.problem = _CHOSEN
         if name in ("scf.for", "scf.while"):
+            region.moves_tensor = _TENSOR_OF_POINTERS.search(rest) is not None
             for position, (argument, value) in enumerate(_INITIAL.findall(rest.split("iter_args", 1)[-1])):
                 self.pointers.pop(argument, None)
                 if value not in self.pointers:
@@ -238,7 +248,8 @@ def check(ttir: str, source_name: str) -> None:
 
     Raises:
         KernelCompileError: a pointer is chosen by a condition; a loop goes on with another tensor's pointer than it
-            began with, or moves a pointer that was cast before it; a pointer with an offset is cast to elements of
+            began with, moves a pointer that was cast before it, or has a primitive in it and moves a tensor of
+            pointers; a pointer with an offset is cast to elements of
             another size. The message starts with the kernel's file, line and column.
     """
     _Checker(ttir, source_name).run()

@@ -10,12 +10,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import triton
 from triton.language import core, semantic
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 LIBRARY = "tdist"
@@ -110,7 +109,7 @@ class Emitter:
         return soc if isinstance(soc, str) else None
 
 
-def primitive(function: Callable[Concatenate[Emitter, P], R]) -> Callable[P, R]:
+def primitive(function: Callable[..., R]) -> Callable[..., R]:
     """Make ``function(emitter, *args)`` a builtin that kernels call as ``function(*args)``.
 
     Calling the builtin outside of a kernel raises RuntimeError.

@@ -246,10 +246,9 @@ def extern_call(
     Args:
         lib_name: name of the library.
         lib_path: path of the library, may be empty.
-        args: scalars, integers and floats that become constants, and scalar pointers, of which the
-            symbol gets the address as a 64-bit integer.
-        arg_type_symbol_dict: ``{(type, …): (symbol, result type)}``; the entry with the types of
-            ``args`` is called. A result type of None, ``()`` or ``tl.void`` means no result.
+        args: scalars, numbers that become constants, and scalar pointers, of which the symbol gets the address.
+        arg_type_symbol_dict: ``{(type, …): (symbol, result type)}``; the entry with the types of ``args`` is called,
+            where a pointer counts as int64. A result type of None, ``()`` or ``tl.void`` means no result.
         is_pure: whether the call may be removed, merged or moved.
 
     Returns:
@@ -258,27 +257,33 @@ def extern_call(
     Raises:
         TypeError: no entry has the types of ``args``, or an argument is not a scalar.
     """
-    operands = [emit.tensor(arg) for arg in _sequence("extern_call", "args", args)]
-    for position, operand in enumerate(operands):
-        if operand.type.is_block() or arguments.is_block_pointer(operand):
-            raise TypeError(f"extern_call: args[{position}] is of type {operand.type}; it must be a scalar")
+    values = [emit.tensor(arg) for arg in _sequence("extern_call", "args", args)]
+    for position, value in enumerate(values):
+        if value.type.is_block() or arguments.is_block_pointer(value):
+            raise TypeError(f"extern_call: args[{position}] is of type {value.type}; it must be a scalar")
+    operands = [emit.address(value) if value.type.is_ptr() else value for value in values]
     types = tuple(operand.type for operand in operands)
     entries = arguments.constant(arg_type_symbol_dict)
     if not isinstance(entries, Mapping):
         raise TypeError(f"extern_call: arg_type_symbol_dict is {entries!r}; it must be a dict")
     if types not in entries:
-        raise TypeError(f"extern_call: args are of types {types}; arg_type_symbol_dict has {list(entries)}")
+        known = ", ".join(_shown(key) for key in entries)
+        raise TypeError(f"extern_call: args are {_shown(types)}; arg_type_symbol_dict has {known} (a pointer is int64)")
     symbol, result = entries[types]
     nothing = result is None or result == () or result == core.void
     handle = emit.extern(
         arguments.constant(symbol),
-        [emit.address(operand) if operand.type.is_ptr() else operand for operand in operands],
+        operands,
         core.int32 if nothing else result,
         pure=bool(arguments.constant(is_pure)) and not nothing,
         library=str(arguments.constant(lib_name)),
         path=str(arguments.constant(lib_path)),
     )
     return None if nothing else handle
+
+
+def _shown(types: Sequence[Any]) -> str:
+    return "(" + ", ".join(str(type_) for type_ in types) + ")"
 
 
 def _sequence(call: str, argument: str, value: Any) -> Sequence[Any]:
