@@ -18,5 +18,3 @@ def _create(options: Any, backend_options: Any) -> dist.ProcessGroup:
     from triton_dist.runtime.torch_device.process_group import SimulatedHcclGroup
 
     return SimulatedHcclGroup(options.store, options.group_rank, options.group_size, options.timeout)
-
-

@@ -27,7 +27,7 @@ def index_of(device: Device) -> int:
         index = named.index
     if index is None or index == -1:
         return int(torch._C._accelerator_getDeviceIndex())
-    count = int(torch._C._accelerator_deviceCount())
+    count = int(torch._C._accelerator_hooks_device_count())
     if not 0 <= index < count:
         raise RuntimeError(
             f"there is no npu:{index}: this process has {count} simulated NPU(s), numbered from 0 "

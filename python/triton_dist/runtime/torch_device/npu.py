@@ -34,7 +34,7 @@ def is_available() -> bool:
 
 def device_count() -> int:
     """How many NPUs this process has: TRITON_DIST_SIM_NPUS when the device was made."""
-    return int(torch._C._accelerator_deviceCount())
+    return int(torch._C._accelerator_hooks_device_count())
 
 
 def current_device() -> int:
