@@ -1,1 +1,102 @@
-"""Entry point of the pytest plugin."""
+"""Entry point of the pytest plugin: its hooks and its fixture.
+
+What serves multi-rank tests alone is imported when there is one, so that other suites do not pay for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from triton_dist import env
+from triton_dist.testing import options, usage
+
+if TYPE_CHECKING:
+    from triton_dist.testing.fixture import DistTest
+
+_RECORDER = pytest.StashKey[usage.UsageRecorder]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    options.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", options.MARKER)
+    try:
+        count = options.npu_count(config)
+        options.default_timeout(config)
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+    if config.getoption("--npus") != "auto":
+        # Tests ask torch.npu.device_count() what they may use.
+        _set_for_session(config, "TRITON_DIST_SIM_NPUS", count)
+    config.stash[_RECORDER] = usage.UsageRecorder()
+    config.pluginmanager.register(config.stash[_RECORDER], "triton-dist-usage")
+
+
+def _set_for_session(config: pytest.Config, name: str, value: object) -> None:
+    before = env.child_environ().get(name)
+    env.apply({name: value})
+    config.add_cleanup(lambda: env.apply({name: before}))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    from triton_dist.testing.session import Session
+
+    return f"NPUs: {Session.of(config).pool.inventory.description}"
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    config = session.config
+    if config.getoption("collectonly") or not any(_uses_our_fixture(item) for item in session.items):
+        return
+    from triton_dist.testing.session import Session
+
+    # Its imports go on while other tests run.
+    Session.of(config).start_zygote()
+
+
+def _uses_our_fixture(item: pytest.Item) -> bool:
+    info = getattr(item, "_fixtureinfo", None)
+    definitions = info.name2fixturedefs.get("dist_test") if info else None
+    return bool(definitions and definitions[-1].func.__module__ == __name__)
+
+
+@pytest.fixture
+def dist_test(request: pytest.FixtureRequest) -> DistTest:
+    """Runs `fn(rank, world_size, *args)` on ranks: dist_test(fn, world_size=2, backend="hccl", args=())."""
+    from triton_dist.testing.fixture import DistTest
+    from triton_dist.testing.session import Session
+
+    return DistTest(request.node, Session.of(request.config))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    usage.attach_uses(item, report)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    totals = config.stash[_RECORDER].totals()
+    if totals is None:
+        return
+    from triton_dist.testing.session import Session
+
+    inventory = Session.of(config).pool.inventory
+    terminalreporter.section(f"NPUs: {inventory.description}")
+    for line in usage.summary_lines(totals, len(inventory.keys)):
+        terminalreporter.write_line(line)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    from triton_dist.testing.session import KEY
+
+    if KEY in config.stash:
+        config.stash[KEY].close()

@@ -1,0 +1,126 @@
+"""The fixture `dist_test`: one call runs a worker function on so many ranks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from triton_dist import env
+from triton_dist.testing.leases import Lease, LeaseError
+from triton_dist.testing.options import MarkerArguments, checked_world_size
+from triton_dist.testing.ranks import modules, rewriting
+from triton_dist.testing.ranks.client import ZygoteError
+from triton_dist.testing.ranks.job import MOST_RANKS, Job
+from triton_dist.testing.ranks.task import Task, TaskError, module_names, pickled_call
+from triton_dist.testing.report import judge, sections
+from triton_dist.testing.usage import record_use
+
+if TYPE_CHECKING:
+    from triton_dist.testing.session import Session
+
+
+class DistTest:
+    """Runs worker functions for one test."""
+
+    def __init__(self, item: pytest.Item, session: Session) -> None:
+        self._item = item
+        self._session = session
+
+    def __call__(
+        self,
+        fn: Callable[..., object],
+        world_size: int | None = None,
+        backend: str = "hccl",
+        args: Sequence[object] = (),
+    ) -> None:
+        """Calls `fn(rank, world_size, *args)` in `world_size` processes at once, each on an NPU of its own.
+
+        Each process has an initialised default group of torch.distributed and has called
+        `torch.npu.set_device(rank)`. The call waits for its NPUs, then for the ranks.
+
+        Args:
+            fn: a function at the top of a module.
+            world_size: the number of ranks; by default that of the test's marker `dist`, else 2.
+            backend: of torch.distributed.
+            args: further arguments, sent by pickle.
+
+        Raises:
+            RanksFailed: a rank failed; its traceback is in the message.
+            RanksTimedOut: ranks were still running when their time was over.
+            pytest.skip.Exception, pytest.xfail.Exception: if the ranks raised it.
+        """
+        __tracebackhide__ = True
+        try:
+            marker = MarkerArguments.of(self._item)
+            count = marker.world_size if world_size is None else checked_world_size(world_size)
+            self._run(fn, count, backend, tuple(args), marker.timeout)
+        except (LeaseError, TaskError, ValueError, ZygoteError) as error:
+            raise pytest.fail.Exception(f"dist_test: {error}", pytrace=False) from None
+
+    def _run(
+        self, fn: Callable[..., object], world_size: int, backend: str, args: tuple[object, ...], timeout: float
+    ) -> None:
+        __tracebackhide__ = True
+        if world_size > MOST_RANKS:
+            raise ValueError(f"world_size is {world_size}: one host can run up to {MOST_RANKS} ranks of a test")
+        call = pickled_call(fn, args)
+        zygote = self._session.ready_zygote()
+        lease = self._session.pool.acquire(world_size, self._session.check_parent)
+        try:
+            task = self._task(fn, call, world_size, backend, lease)
+            captured = self._item.config.getoption("capture") != "no"
+            job = Job(zygote, lease, task, captured=captured)
+            try:
+                job.run(timeout, self._session.check_parent)
+            finally:
+                record_use(self._item, lease)
+                for name, text in sections(job.record):
+                    self._item.add_report_section("call", name, text)
+        finally:
+            lease.release()
+        judge(job.record)
+
+    def _task(self, fn: Callable[..., object], call: bytes, world_size: int, backend: str, lease: Lease) -> Task:
+        names = module_names(fn) | modules.conftests(self._item.config, self._item.path)
+        return Task(
+            world_size=world_size,
+            backend=backend,
+            environ=rank_environ(world_size, lease, self._session.pool.inventory.environ(lease.npus)),
+            directory=os.getcwd(),
+            sys_path=list(sys.path),
+            argv=list(sys.argv),
+            modules=modules.sources(names),
+            assertions=rewriting.settings_of(self._item.config),
+            traceback_style=_traceback_style(self._item.config),
+            call=call,
+        )
+
+
+def rank_environ(world_size: int, lease: Lease, npus: dict[str, str]) -> dict[str, str]:
+    """The environment of the ranks on a lease, apart from their numbers."""
+    defaults: dict[str, object] = {}
+    if not env.OMP_NUM_THREADS.is_set():
+        defaults["OMP_NUM_THREADS"] = 1
+    if not env.GLOO_SOCKET_IFNAME.is_set():
+        # gloo would ask for the address of the host's name, which in a container often has none.
+        defaults["GLOO_SOCKET_IFNAME"] = "lo"
+    return env.child_environ(
+        **defaults,
+        **npus,
+        WORLD_SIZE=world_size,
+        LOCAL_WORLD_SIZE=world_size,
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=lease.port,
+        TRITON_DIST_SESSION=lease.session,
+        TRITON_DIST_MASTER_PORT=lease.port,
+    )
+
+
+def _traceback_style(config: pytest.Config) -> str:
+    """pytest's --tb for a rank: by default short entries, since several ranks may have one."""
+    style: str = config.getoption("tbstyle", "auto")
+    return "short" if style == "auto" else style

@@ -1,0 +1,120 @@
+"""What users can set: command line, ini-file, marker arguments."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from triton_dist import env
+
+if TYPE_CHECKING:
+    import pytest
+
+MARKER = "dist(world_size=2, timeout=SECONDS): a test whose ranks run at once, one on each of its NPUs"
+_DEFAULT_WORLD_SIZE = 2
+_DEFAULT_TIMEOUT = "60"
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("triton-dist", "multi-rank tests on NPUs (triton-dist)")
+    group.addoption(
+        "--npus",
+        metavar="NPUS",
+        default="auto",
+        help="the NPUs that tests share: auto (all that the host has; simulated ones where there are none), COUNT, "
+        "or sim:COUNT simulated ones. Default of their number: TRITON_DIST_SIM_NPUS, else 8.",
+    )
+    group.addoption(
+        "--dist-timeout",
+        metavar="SECONDS",
+        default=None,
+        help="how long the ranks of a test may take, counted from when it has its NPUs; then they are ended, and "
+        "their stacks and what they waited for are shown. A marker dist(timeout=SECONDS) wins. "
+        f"Default: dist_timeout of the ini-file, else {_DEFAULT_TIMEOUT}.",
+    )
+    parser.addini(
+        "dist_timeout", "default of --dist-timeout: seconds that the ranks of a test may take", default=_DEFAULT_TIMEOUT
+    )
+
+
+def npu_count(config: pytest.Config) -> int:
+    """How many simulated NPUs tests share.
+
+    Raises:
+        ValueError: --npus holds what it may not.
+    """
+    text: str = config.getoption("--npus")
+    if text == "auto":
+        return env.TRITON_DIST_SIM_NPUS.get()
+    match = re.fullmatch(r"(?:sim:)?(\d+)", text)
+    if match is None or int(match[1]) == 0:
+        raise ValueError(f"--npus={text} is not allowed: it takes auto, COUNT or sim:COUNT, with a COUNT of 1 or more")
+    return env.TRITON_DIST_SIM_NPUS.parse(match[1])
+
+
+def default_timeout(config: pytest.Config) -> float:
+    """Seconds from --dist-timeout or the ini-file.
+
+    Raises:
+        ValueError: it is not a number of seconds greater than 0.
+    """
+    option = config.getoption("--dist-timeout")
+    if option is not None:
+        return _seconds(option, "--dist-timeout")
+    return _seconds(config.getini("dist_timeout"), "dist_timeout of the ini-file")
+
+
+def _seconds(value: object, name: str) -> float:
+    try:
+        seconds = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"{name} is {value!r}: it takes a number of seconds greater than 0")
+    return seconds
+
+
+@dataclass(frozen=True)
+class MarkerArguments:
+    """The arguments of a test's `dist` marker.
+
+    Attributes:
+        world_size: how many ranks the test has if it does not say so when it starts them.
+        timeout: how long they may take, in seconds.
+    """
+
+    world_size: int
+    timeout: float
+
+    @classmethod
+    def of(cls, item: pytest.Item) -> MarkerArguments:
+        """Those of `item`, defaults where its marker has none.
+
+        Raises:
+            ValueError: the marker has arguments that it may not have.
+        """
+        marker = item.get_closest_marker("dist")
+        given = dict(marker.kwargs) if marker else {}
+        world_size = given.pop("world_size", _DEFAULT_WORLD_SIZE)
+        timeout = given.pop("timeout", None)
+        if given or (marker and marker.args):
+            unknown = [*map(repr, marker.args if marker else ()), *given]
+            raise ValueError(
+                f"marker dist does not know {', '.join(unknown)}: it takes world_size=COUNT, timeout=SECONDS"
+            )
+        return cls(
+            checked_world_size(world_size),
+            default_timeout(item.config) if timeout is None else _seconds(timeout, "timeout of marker dist"),
+        )
+
+
+def checked_world_size(value: object) -> int:
+    """`value`, if it can be a number of ranks.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"world_size is {value!r}: it takes an integer of 1 or more")
+    return value

@@ -1,0 +1,172 @@
+"""What a rank does, from its birth by fork to its exit."""
+
+from __future__ import annotations
+
+import atexit
+import faulthandler
+import io
+import os
+import pickle
+import random
+import signal
+import sys
+import time
+import unittest
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from triton_dist import env
+from triton_dist.testing.ranks import rewriting
+from triton_dist.testing.ranks.modules import SourceFinder
+from triton_dist.testing.ranks.task import Task
+from triton_dist.testing.ranks.watcher import Watcher
+from triton_dist.testing.ranks.wire import Channel, Message, close_all, read_all, shortened
+
+# Asks the C part of faulthandler for stacks, where a rank is too stuck for its watcher. Not one that programs use.
+STACKS_SIGNAL = signal.SIGRTMAX - 3
+
+
+@dataclass(frozen=True)
+class Descriptors:
+    """The descriptors that a rank is born with.
+
+    Attributes:
+        task: a memory file with the pickled `Task`.
+        channel: to pytest.
+        stdout, stderr: what becomes standard output and error.
+        stacks: a memory file for what faulthandler writes.
+        lease: not used, only kept open: they hold the NPUs.
+    """
+
+    task: int
+    channel: int
+    stdout: int
+    stderr: int
+    stacks: int
+    lease: tuple[int, ...]
+
+    @classmethod
+    def of_list(cls, fds: Sequence[int]) -> Descriptors:
+        task, channel, stdout, stderr, stacks, *lease = fds
+        return cls(task, channel, stdout, stderr, stacks, tuple(lease))
+
+    def to_list(self) -> list[int]:
+        return [self.task, self.channel, self.stdout, self.stderr, self.stacks, *self.lease]
+
+
+def main(rank: int, descriptors: Descriptors) -> int:
+    """Runs the task as rank `rank`; returns the exit status."""
+    faulthandler.enable(descriptors.stacks, all_threads=True)
+    faulthandler.register(STACKS_SIGNAL, descriptors.stacks, all_threads=True)
+    channel = Channel.of_descriptor(descriptors.channel)
+    watcher = Watcher(channel, _call.__code__)
+    watcher.start()
+    _take_streams(descriptors)
+    task: Task = pickle.loads(read_all(descriptors.task))
+    os.close(descriptors.task)
+    try:
+        _take_surroundings(rank, task)
+        _join_group(rank, task)
+        _call(rank, task)
+    except BaseException as error:
+        outcome = _outcome(error, task)
+    else:
+        outcome = {"kind": "returned"}
+    _flush()
+    channel.send({"is": "outcome", "at": time.monotonic(), **outcome})
+    if outcome["kind"] not in ("returned", "skipped"):
+        # pytest ends the whole job now.
+        return 1
+    # A rank that left early would take the store, and connections that others still use, with it.
+    watcher.may_leave.wait()
+    return _leave()
+
+
+def _take_streams(descriptors: Descriptors) -> None:
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (descriptors.stdout, 1), (descriptors.stderr, 2)):
+        os.dup2(source, target)
+    close_all({null, descriptors.stdout, descriptors.stderr})
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What was printed before a SIGKILL is to be seen too.
+            stream.reconfigure(line_buffering=True, errors="backslashreplace")
+
+
+def _take_surroundings(rank: int, task: Task) -> None:
+    """Makes this process look as if the test had started it."""
+    os.chdir(task.directory)
+    sys.path[:] = task.sys_path
+    sys.argv[:] = task.argv
+    os.environ.clear()
+    env.apply({**task.environ, "RANK": rank, "LOCAL_RANK": rank})
+    # The generators of `random` are seeded anew by each fork; numpy's would be the same in all ranks and all tests.
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(random.getrandbits(32))
+    rewriter = rewriting.install(task.assertions) if task.assertions else None
+    sys.meta_path.insert(0, SourceFinder(task.modules, rewriter))
+
+
+def _join_group(rank: int, task: Task) -> None:
+    import torch
+    import torch.distributed as dist
+
+    npu: Any = getattr(torch, "npu", None)
+    if npu is not None:
+        npu.set_device(rank)
+    dist.init_process_group(task.backend, init_method="env://", rank=rank, world_size=task.world_size)
+
+
+def _call(rank: int, task: Task) -> None:
+    function, args = pickle.loads(task.call)
+    function(rank, task.world_size, *args)
+
+
+def _leave() -> int:
+    """What a process does at its end; returns the exit status."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    atexit._run_exitfuncs()
+    _flush()
+    return 0
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue  # closed by the test
+
+
+def _outcome(error: BaseException, task: Task) -> Message:
+    """What became of the worker function, in a message's words."""
+    import pytest
+
+    if isinstance(error, SystemExit) and not error.code:
+        return {"kind": "returned"}
+    if isinstance(error, (pytest.skip.Exception, unittest.SkipTest)):
+        return {"kind": "skipped", "summary": str(error)}
+    if isinstance(error, pytest.xfail.Exception):
+        return {"kind": "xfailed", "summary": str(error)}
+    info = pytest.ExceptionInfo.from_exception(_without_our_frames(error))
+    style: Any = task.traceback_style
+    if isinstance(error, pytest.fail.Exception) and not error.pytrace:
+        style = "value"
+    text = str(info.getrepr(style=style, funcargs=False))
+    lines = info.exconly(tryshort=True).splitlines()
+    return {"kind": "failed", "summary": shortened(lines[0] if lines else info.typename), "text": shortened(text)}
+
+
+def _without_our_frames(error: BaseException) -> BaseException:
+    """`error`, its traceback beginning in the worker function if it came from there."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code is not _call.__code__:
+        traceback = traceback.tb_next
+    if traceback is not None and traceback.tb_next is not None:
+        return error.with_traceback(traceback.tb_next)
+    return error

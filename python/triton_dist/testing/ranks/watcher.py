@@ -1,0 +1,71 @@
+"""Answers pytest's questions about a rank while its main thread is busy, or stuck."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from types import CodeType, FrameType
+from typing import Any
+
+from triton_dist.testing.ranks.wire import Channel, shortened
+
+# Loaded in ranks that use the simulator, and only then able to tell.
+_SESSION_MODULE = "triton_dist.runtime.session"
+
+
+class Watcher:
+    """Reads a rank's channel in a thread of its own.
+
+    Attributes:
+        may_leave: set once the worker functions of all ranks have returned.
+    """
+
+    def __init__(self, channel: Channel, outermost: CodeType) -> None:
+        """`outermost` is the function whose callees are the test's: frames up to it are left out of stacks."""
+        self.may_leave = threading.Event()
+        self._channel = channel
+        self._outermost = outermost
+        self._thread = threading.Thread(target=self._watch, name="triton-dist-watcher", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while (received := self._channel.receive()) is not None:
+            message, _ = received
+            if message["do"] == "leave":
+                self.may_leave.set()
+            else:
+                self._channel.send({"is": "explained", "stacks": shortened(self._stacks()), "waits": _waits()})
+
+    def _stacks(self) -> str:
+        """The Python stacks of all threads but this one, innermost frame last."""
+        names = {thread.ident: thread.name for thread in threading.enumerate()}
+        parts = []
+        for ident, frame in sys._current_frames().items():
+            if ident != self._thread.ident:
+                lines = traceback.StackSummary.extract(_frames_within(frame, self._outermost)).format()
+                parts.append(f"{names.get(ident, 'a thread not made by Python')}:\n" + "".join(lines))
+        return "\n".join(parts)
+
+
+def _frames_within(innermost: FrameType, outermost: CodeType) -> list[tuple[FrameType, int]]:
+    """Frames and line numbers from the callee of `outermost`, or the bottom if that is not there, to `innermost`."""
+    frames: list[tuple[FrameType, int]] = []
+    frame: FrameType | None = innermost
+    while frame is not None and frame.f_code is not outermost:
+        frames.append((frame, frame.f_lineno))
+        frame = frame.f_back
+    return frames[::-1]
+
+
+def _waits() -> list[dict[str, Any]]:
+    session = sys.modules.get(_SESSION_MODULE)
+    if session is None:
+        return []
+    try:
+        waits: list[dict[str, Any]] = session.describe_waits()
+    except Exception as error:
+        return [{"primitive": f"(not known: {type(error).__name__}: {error})"}]
+    return waits

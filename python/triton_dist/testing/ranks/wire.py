@@ -1,0 +1,98 @@
+"""Messages between pytest, its zygote and its ranks: small JSON objects, each with the descriptors it hands over.
+
+A message arrives whole or not at all, so that a reader never waits for the second half of what a killed process
+was writing.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Message = dict[str, Any]
+
+# Longest text that a message may carry, in characters; longer ones are cut in the middle.
+_LONGEST_TEXT = 24_000
+_LONGEST_MESSAGE = 192 * 1024
+# Linux passes at most 253 descriptors with a message.
+MOST_DESCRIPTORS = 253
+
+
+class Channel:
+    """One end of a connection between two processes."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+
+    @classmethod
+    def pair(cls) -> tuple[Channel, Channel]:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * _LONGEST_MESSAGE)
+        return cls(ours), cls(theirs)
+
+    @classmethod
+    def of_descriptor(cls, fd: int) -> Channel:
+        """The channel whose end `fd` is; the descriptor is the channel's from now on."""
+        return cls(socket.socket(fileno=fd))
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, message: Message, fds: Sequence[int] = ()) -> bool:
+        """Sends `message`, and copies of `fds` with it; False if nobody is at the other end any more."""
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        try:
+            self._socket.sendmsg([json.dumps(message).encode()], ancillary)
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def receive(self) -> tuple[Message, list[int]] | None:
+        """The next message and its descriptors; waits for it. None if the other end is gone."""
+        room = socket.CMSG_SPACE(MOST_DESCRIPTORS * array.array("i").itemsize)
+        try:
+            data, ancillary, _, _ = self._socket.recvmsg(_LONGEST_MESSAGE, room, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError:
+            return None
+        if not data:
+            return None
+        fds = array.array("i")
+        for level, kind, content in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
+        return json.loads(data), list(fds)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def shortened(text: str) -> str:
+    """`text`, with its middle left out if it is too long for a message."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    half = _LONGEST_TEXT // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
+
+
+def memory_file(name: str, content: bytes = b"") -> int:
+    """A descriptor of a file in memory that has no name in any directory and goes with its last descriptor."""
+    fd = os.memfd_create(name, os.MFD_CLOEXEC)
+    view = memoryview(content)
+    while view:
+        view = view[os.write(fd, view) :]
+    return fd
+
+
+def read_all(fd: int) -> bytes:
+    """The whole content of a memory file; the position that its writers share stays where it is."""
+    return os.pread(fd, os.fstat(fd).st_size, 0)
+
+
+def close_all(fds: Iterable[int]) -> None:
+    for fd in fds:
+        os.close(fd)

@@ -1,0 +1,214 @@
+"""What became of a test's ranks, in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+from _pytest.outcomes import Failed
+
+from triton_dist.testing.ranks.job import JobRecord, RankRecord
+
+_WIDTH = 80
+
+
+class RanksFailed(Failed):
+    """Ranks of a test failed.
+
+    Attributes:
+        record: what became of each rank.
+    """
+
+    # As pytest's own outcomes: the short summary at the end of a run has no room for a module's path.
+    __module__ = "builtins"
+
+    def __init__(self, message: str, record: JobRecord) -> None:
+        super().__init__(message, pytrace=False)
+        self.record = record
+
+
+class RanksTimedOut(RanksFailed):
+    """Ranks of a test were still running when their time was over."""
+
+    __module__ = "builtins"
+
+
+def judge(record: JobRecord) -> None:
+    """Does what the ranks did: returns if all returned.
+
+    Raises:
+        RanksTimedOut: the job ran into its time-out.
+        RanksFailed: ranks failed, died, or only some of them skipped.
+        pytest.skip.Exception, pytest.xfail.Exception: all ranks skipped, or ranks that "failed" expected it.
+    """
+    if record.timeout is not None:
+        raise RanksTimedOut(_timeout_text(record, record.timeout), record)
+    failed = sorted((r for r in record.ranks if r.failed), key=lambda r: (r.at or float("inf"), r.rank))
+    if failed and all(r.kind == "xfailed" for r in failed):
+        pytest.xfail(failed[0].summary)
+    if failed:
+        raise RanksFailed(_failure_text(record, failed), record)
+    if record.broken is not None:
+        raise RanksFailed(record.broken, record)
+    skipped = [r for r in record.ranks if r.kind == "skipped"]
+    if len(skipped) == len(record.ranks):
+        raise pytest.skip.Exception(skipped[0].summary, _use_item_location=True)
+    if skipped:
+        raise RanksFailed(
+            f"{_ranks(skipped)} skipped ({skipped[0].summary}), but the others did not: "
+            "a test is skipped by all of its ranks or by none",
+            record,
+        )
+
+
+def sections(record: JobRecord) -> list[tuple[str, str]]:
+    """Captured output worth showing: (what it is, text), failed ranks first, and only these if there are any."""
+    shown = [r for r in record.ranks if r.failed] or record.ranks
+    texts = []
+    for r in shown:
+        texts += [(f"stdout of rank {r.rank}", r.stdout), (f"stderr of rank {r.rank}", r.stderr)]
+    return [(name, text) for name, text in texts if text]
+
+
+# ------------------------------------------------------------------------------------------ failures
+
+
+def _failure_text(record: JobRecord, failed: Sequence[RankRecord]) -> str:
+    first = failed[0]
+    world_size = len(record.ranks)
+    parts = [f"rank {first.rank} of {world_size}: {_what_happened(first)}"]
+    alike = [r for r in failed if _is_like(r, first)]
+    if len(alike) > 1 or _details(first):
+        parts += [_rule(f"{_ranks(alike)} of {world_size}" + (", alike" if len(alike) > 1 else "")), _details(first)]
+    for other in failed:
+        if other not in alike:
+            after = f", {(other.at - first.at) * 1e3:.0f} ms later" if other.at and first.at else ""
+            parts += [_rule(f"rank {other.rank} of {world_size}{after}"), _details(other) or _what_happened(other)]
+    parts.append(_rest(record, failed))
+    return "\n".join(part for part in parts if part)
+
+
+def _what_happened(r: RankRecord) -> str:
+    if r.kind in ("failed", "xfailed"):
+        return r.summary
+    after = " after its worker function had returned" if r.kind == "returned" else ""
+    if r.signal is not None:
+        hint = " (by kill -9, or because memory ran out)" if r.signal.name == "SIGKILL" else ""
+        return f"ended by {r.signal.name}{hint}{after}"
+    return f"exited with status {os.waitstatus_to_exitcode(r.status or 0)}{after}"
+
+
+def _is_like(r: RankRecord, other: RankRecord) -> bool:
+    return (r.kind, r.summary, r.text, r.signal) == (other.kind, other.summary, other.text, other.signal)
+
+
+def _details(r: RankRecord) -> str:
+    return r.text.rstrip() or without_our_frames(r.crash)
+
+
+def _rest(record: JobRecord, failed: Sequence[RankRecord]) -> str:
+    """One line on the ranks that did not fail."""
+    others = [r for r in record.ranks if r not in failed]
+    said = []
+    for words, some in (
+        ("had returned", [r for r in others if r.kind == "returned"]),
+        ("had skipped", [r for r in others if r.kind == "skipped"]),
+        ("ended while running", [r for r in others if r.kind is None]),
+    ):
+        if some:
+            said.append(f"{_ranks(some)} {words}")
+    return f"({'; '.join(said)})" if said else ""
+
+
+# ----------------------------------------------------------------------------------------- time-outs
+
+
+def _timeout_text(record: JobRecord, timeout: float) -> str:
+    running = [r for r in record.ranks if r.kind is None and r.ended_by_us] or record.ranks
+    who = _ranks(running)
+    verb = "was" if len(running) == 1 else "were"
+    parts = [f"time-out: {who} of {len(record.ranks)} {verb} not done {timeout:g} s after the test got its NPUs"]
+    waits = [(r.rank, wait) for r in record.ranks for wait in r.waits]
+    if waits:
+        parts += [_rule("what the ranks waited for"), wait_table(waits)]
+    for r in record.ranks:
+        parts += [_rule(f"rank {r.rank} of {len(record.ranks)}"), _stacks_of(r)]
+    return "\n".join(parts)
+
+
+def _stacks_of(r: RankRecord) -> str:
+    if r.stacks is not None:
+        state = {"returned": "its worker function had returned", "skipped": "it had skipped"}.get(r.kind or "", "")
+        return state or r.stacks.rstrip()
+    if r.status is not None and not r.ended_by_us:
+        return "it had exited"
+    return without_our_frames(r.crash) or "no answer: not even its signal handlers ran"
+
+
+def wait_table(waits: Iterable[tuple[int, dict[str, Any]]]) -> str:
+    """One line for each program or host call that waits, rank by rank.
+
+    Args:
+        waits: pairs of a rank and one of the dictionaries of `triton_dist.runtime.session.describe_waits`.
+    """
+    rows = [("rank", "program", "kernel", "at", "waits for", "wants", "has", "since")]
+    for rank, wait in waits:
+        program, seconds = wait.get("program"), wait.get("seconds")
+        place = f"{os.path.basename(wait['file'])}:{wait.get('line', '?')}" if wait.get("file") else ""
+        offset = wait.get("pe_offset")
+        target = f" heap+{offset} B" if isinstance(offset, int) else ""
+        rows.append(
+            (
+                str(rank),
+                f"({','.join(map(str, program))})" if isinstance(program, (list, tuple)) else str(program or "host"),
+                str(wait.get("kernel") or ""),
+                place,
+                f"{wait.get('primitive') or ''}{target}",
+                _value(wait.get("wanted")),
+                _value(wait.get("has")),
+                f"{seconds:.1f} s" if isinstance(seconds, (int, float)) else "",
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _value(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+# --------------------------------------------------------------------------------------------- words
+
+
+def _ranks(records: Sequence[RankRecord]) -> str:
+    """ "rank 3" or "ranks 0-2, 5"."""
+    numbers = sorted(r.rank for r in records)
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][-1] == number - 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    words = [str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}" for span in spans]
+    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(words)}"
+
+
+def _rule(title: str) -> str:
+    return f" {title} ".center(_WIDTH, "-")
+
+
+def without_our_frames(text: str) -> str:
+    """faulthandler's `text` without our watching thread, and without the way on which a rank came to its worker."""
+    here = os.path.join("triton_dist", "testing", "ranks")
+    blocks = []
+    for block in text.split("\n\n"):
+        lines = block.splitlines()
+        if any(os.path.join(here, "watcher.py") in line for line in lines):
+            continue
+        lines = [line for line in lines if here not in line and 'File "<string>"' not in line]
+        blocks.append("\n".join(line for line in lines if not line.startswith("Extension modules:")))
+    return "\n\n".join(block for block in blocks if block).strip()
