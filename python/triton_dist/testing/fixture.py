@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from triton_dist import env
-from triton_dist.testing.leases import Lease, LeaseError
+from triton_dist.testing.leases.errors import LeaseError
+from triton_dist.testing.leases.pool import Lease
 from triton_dist.testing.options import MarkerArguments, checked_world_size
 from triton_dist.testing.ranks import modules, rewriting
 from triton_dist.testing.ranks.client import ZygoteError
@@ -20,13 +21,13 @@ from triton_dist.testing.report import judge, sections
 from triton_dist.testing.usage import record_use
 
 if TYPE_CHECKING:
-    from triton_dist.testing.session import Session
+    from triton_dist.testing.session import DistSession
 
 
 class DistTest:
     """Runs worker functions for one test."""
 
-    def __init__(self, item: pytest.Item, session: Session) -> None:
+    def __init__(self, item: pytest.Item, session: DistSession) -> None:
         self._item = item
         self._session = session
 

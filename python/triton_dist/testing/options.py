@@ -11,6 +11,8 @@ from triton_dist import env
 if TYPE_CHECKING:
     import pytest
 
+    from triton_dist.testing.leases.inventory import Inventory
+
 MARKER = "dist(world_size=2, timeout=SECONDS): a test whose ranks run at once, one on each of its NPUs"
 _DEFAULT_WORLD_SIZE = 2
 _DEFAULT_TIMEOUT = "60"
@@ -36,6 +38,13 @@ def add_options(parser: pytest.Parser) -> None:
     parser.addini(
         "dist_timeout", "default of --dist-timeout: seconds that the ranks of a test may take", default=_DEFAULT_TIMEOUT
     )
+
+
+def inventory(config: pytest.Config) -> Inventory:
+    """The NPUs that tests share."""
+    from triton_dist.testing.leases.inventory import SimulatedNpus
+
+    return SimulatedNpus(npu_count(config), env.TRITON_DIST_SIM_SOC.get())
 
 
 def npu_count(config: pytest.Config) -> int:

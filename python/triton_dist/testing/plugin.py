@@ -15,8 +15,10 @@ from triton_dist.testing import options, usage
 
 if TYPE_CHECKING:
     from triton_dist.testing.fixture import DistTest
+    from triton_dist.testing.session import DistSession
 
 _RECORDER = pytest.StashKey[usage.UsageRecorder]()
+_SESSION = pytest.StashKey["DistSession"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,19 +46,15 @@ def _set_for_session(config: pytest.Config, name: str, value: object) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    from triton_dist.testing.session import Session
-
-    return f"NPUs: {Session.of(config).pool.inventory.description}"
+    return f"NPUs: {options.inventory(config).description}"
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
     if config.getoption("collectonly") or not any(_uses_our_fixture(item) for item in session.items):
         return
-    from triton_dist.testing.session import Session
-
     # Its imports go on while other tests run.
-    Session.of(config).start_zygote()
+    _session(config).start_zygote()
 
 
 def _uses_our_fixture(item: pytest.Item) -> bool:
@@ -69,9 +67,8 @@ def _uses_our_fixture(item: pytest.Item) -> bool:
 def dist_test(request: pytest.FixtureRequest) -> DistTest:
     """Runs `fn(rank, world_size, *args)` on ranks: dist_test(fn, world_size=2, backend="hccl", args=())."""
     from triton_dist.testing.fixture import DistTest
-    from triton_dist.testing.session import Session
 
-    return DistTest(request.node, Session.of(request.config))
+    return DistTest(request.node, _session(request.config))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -87,16 +84,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     totals = config.stash[_RECORDER].totals()
     if totals is None:
         return
-    from triton_dist.testing.session import Session
-
-    inventory = Session.of(config).pool.inventory
+    inventory = options.inventory(config)
     terminalreporter.section(f"NPUs: {inventory.description}")
     for line in usage.summary_lines(totals, len(inventory.keys)):
         terminalreporter.write_line(line)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    from triton_dist.testing.session import KEY
+    session = config.stash.get(_SESSION, None)
+    if session is not None:
+        session.close()
 
-    if KEY in config.stash:
-        config.stash[KEY].close()
+
+def _session(config: pytest.Config) -> DistSession:
+    if _SESSION not in config.stash:
+        from triton_dist.testing.session import DistSession
+
+        config.stash[_SESSION] = DistSession(config)
+    return config.stash[_SESSION]

@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import os
-from functools import cached_property
 
 import pytest
 
-from triton_dist import env
-from triton_dist.testing.leases import LeaseDirectory, NpuPool, SimulatedNpus
-from triton_dist.testing.options import npu_count
+from triton_dist.testing.leases.directory import LeaseDirectory
+from triton_dist.testing.leases.pool import NpuPool
+from triton_dist.testing.options import inventory
 from triton_dist.testing.ranks.client import ZygoteClient
 
-KEY = pytest.StashKey["Session"]()
 
+class DistSession:
+    """Made once in a pytest process, as soon as it has a multi-rank test.
 
-class Session:
-    """Made once per pytest process, as soon as there is a multi-rank test."""
+    Attributes:
+        pool: the NPUs of the host.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
-        self._config = config
+        self.pool = NpuPool(inventory(config), LeaseDirectory.of_this_host())
         self._zygote: ZygoteClient | None = None
         # An xdist worker whose controller was killed is told of it only after its test; ranks should not run so long.
         self._parent = os.getppid() if hasattr(config, "workerinput") else None
-
-    @classmethod
-    def of(cls, config: pytest.Config) -> Session:
-        if KEY not in config.stash:
-            config.stash[KEY] = cls(config)
-        return config.stash[KEY]
-
-    @cached_property
-    def pool(self) -> NpuPool:
-        return NpuPool(
-            SimulatedNpus(npu_count(self._config), env.TRITON_DIST_SIM_SOC.get()), LeaseDirectory.of_this_host()
-        )
 
     def start_zygote(self) -> ZygoteClient:
         """A zygote that is alive, though not ready perhaps."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
-from triton_dist.testing.leases import Lease
+if TYPE_CHECKING:
+    from triton_dist.testing.leases.pool import Lease
 
 _USES = pytest.StashKey["list[Use]"]()
 # An attribute of reports. pytest-xdist carries these from workers to the controller.

@@ -3,10 +3,3 @@
 `inventory` says which NPUs there are, `directory` where their lock files lie, `line` who is next, `pool` puts
 these together into `Lease`s, `endpoint` gives each lease a session name and a port that no other lease has.
 """
-
-from triton_dist.testing.leases.directory import LeaseDirectory
-from triton_dist.testing.leases.errors import LeaseError
-from triton_dist.testing.leases.inventory import Inventory, SimulatedNpus
-from triton_dist.testing.leases.pool import Lease, NpuPool
-
-__all__ = ["Inventory", "Lease", "LeaseDirectory", "LeaseError", "NpuPool", "SimulatedNpus"]

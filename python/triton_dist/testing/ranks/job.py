@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from triton_dist.testing.leases import Lease
+from triton_dist.testing.leases.pool import Lease
 from triton_dist.testing.ranks.client import ZygoteClient
 from triton_dist.testing.ranks.rank import STACKS_SIGNAL, Descriptors
 from triton_dist.testing.ranks.task import Task
