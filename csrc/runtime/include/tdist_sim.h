@@ -8,8 +8,8 @@
  * Functions tdist_rt_* are for host code, from any thread. Those that return int give 0 for "done",
  * 1 for "not yet" where they take a slice, and -1 for failure, with the reason in
  * tdist_rt_last_error(). None of them throws. A call with a slice (nanoseconds, at least 0) returns
- * no later than that, rounded up to a kernel program that does not wait, and returns early when a
- * signal arrives, so that the caller can serve it.
+ * no later than that, rounded up to a kernel program that does not wait, and sooner when a signal
+ * interrupts its sleep, so that the caller can serve it.
  *
  * Functions tdist_sim_* are for compiled kernels, and only inside a launch. They do not return when
  * they fail: the program is given up, and tdist_rt_launch_run() returns -1.

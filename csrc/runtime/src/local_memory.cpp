@@ -6,15 +6,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdlib>
-#include <limits>
 #include <new>
 
 namespace tdist::sim {
 
 void *LocalMemory::allocate(std::int64_t alignment, std::int64_t bytes) {
   constexpr std::size_t kCacheLine = 64;
-  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max() / 4;
-  if (bytes < 0 || bytes > kLargest) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 40; // no machine has more to give
+  if (bytes < 0) {
     throw Error(concat("a program asks for ", bytes, " bytes of local memory"));
   }
   if (alignment < 0 || alignment > kLargest ||
@@ -25,7 +24,8 @@ void *LocalMemory::allocate(std::int64_t alignment, std::int64_t bytes) {
   const std::size_t multiple = std::max(static_cast<std::size_t>(alignment), kCacheLine);
   static_assert(sizeof(Header) <= kCacheLine);
   void *block = nullptr;
-  if (posix_memalign(&block, multiple, multiple + static_cast<std::size_t>(bytes)) != 0) {
+  if (bytes > kLargest ||
+      posix_memalign(&block, multiple, multiple + static_cast<std::size_t>(bytes)) != 0) {
     throw Error(concat("no memory for ", bytes, " bytes that a program asks for"));
   }
   std::byte *memory = static_cast<std::byte *>(block) + multiple;

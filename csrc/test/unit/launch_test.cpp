@@ -1,0 +1,370 @@
+// Launches without communication: programs, cores, slices, failures, memory.
+
+#include "support/kernel.h"
+#include "support/ranks.h"
+#include "tdist_sim.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace tdist::test {
+namespace {
+
+using std::chrono::steady_clock;
+using testing::HasSubstr;
+
+class Launch : public testing::Test {
+  const Deadline deadline;
+};
+
+std::int64_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::int64_t count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    ++count;
+  }
+  return count;
+}
+
+void appendProgram(const std::uint64_t *args, const std::int32_t *grid, const std::int32_t *pid) {
+  pointer<std::vector<Grid>>(args[0])->push_back({pid[0], pid[1], pid[2]});
+  EXPECT_EQ(grid[0] * grid[1] * grid[2], static_cast<std::int32_t>(args[1]));
+}
+
+TEST_F(Launch, RunsEveryProgramInOrder) {
+  std::vector<Grid> seen;
+  launch(appendProgram, {3, 2, 2}, {addressOf(&seen), 12}, /*cores=*/4);
+  std::vector<Grid> expected;
+  for (std::int32_t z = 0; z < 2; ++z) {
+    for (std::int32_t y = 0; y < 2; ++y) {
+      for (std::int32_t x = 0; x < 3; ++x) {
+        expected.push_back({x, y, z});
+      }
+    }
+  }
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_F(Launch, WithoutProgramsIsFinished) {
+  std::vector<Grid> seen;
+  launch(appendProgram, {0, 1, 1}, {addressOf(&seen), 0});
+  launch(appendProgram, {2, 0, 1}, {addressOf(&seen), 0});
+  EXPECT_TRUE(seen.empty());
+}
+
+TEST_F(Launch, CopiesItsArguments) {
+  std::vector<Grid> seen;
+  Arguments arguments{addressOf(&seen), 1};
+  Launched launched(appendProgram, {1, 1, 1}, arguments);
+  arguments.assign(2, 0);
+  EXPECT_EQ(launched.finish(), 0);
+  EXPECT_EQ(seen.size(), 1U);
+}
+
+TEST_F(Launch, RefusesWhatCannotBe) {
+  const auto refuses = [](const Grid &grid, std::int32_t cores, const char *text) {
+    EXPECT_EQ(tdist_rt_launch_begin(appendProgram, "k", grid.data(), cores, nullptr, 0), nullptr);
+    EXPECT_THAT(tdist_rt_last_error(), HasSubstr(text));
+  };
+  refuses({-1, 1, 1}, 1, "grid (-1,1,1)");
+  refuses({INT32_MAX, INT32_MAX, INT32_MAX}, 1, "more than");
+  refuses({1, 1, 1}, 0, "0 cores");
+  const Grid grid{1, 1, 1};
+  EXPECT_EQ(tdist_rt_launch_begin(nullptr, "k", grid.data(), 1, nullptr, 0), nullptr);
+  EXPECT_EQ(tdist_rt_launch_run(nullptr, 0), -1);
+  tdist_rt_launch_end(nullptr);
+}
+
+struct InFlight {
+  int now = 0;
+  int most = 0;
+};
+
+void countInFlight(const std::uint64_t *args, const std::int32_t * /*grid*/,
+                   const std::int32_t * /*pid*/) {
+  auto &count = *pointer<InFlight>(args[0]);
+  count.most = std::max(count.most, ++count.now);
+  for (int turn = 0; turn < 3; ++turn) {
+    tdist_sim_yield();
+  }
+  --count.now;
+}
+
+TEST_F(Launch, HasAtMostAsManyProgramsInFlightAsCores) {
+  InFlight count;
+  launch(countInFlight, {50, 1, 1}, {addressOf(&count)}, /*cores=*/7);
+  EXPECT_EQ(count.most, 7);
+  count = {};
+  launch(countInFlight, {5, 1, 1}, {addressOf(&count)}, /*cores=*/7);
+  EXPECT_EQ(count.most, 5);
+}
+
+void spinForTurn(const std::uint64_t *args, const std::int32_t *grid, const std::int32_t *pid) {
+  // As a compiled spin lock does it: the last program has the first turn.
+  const std::atomic_ref<std::int32_t> turn(*pointer<std::int32_t>(args[0]));
+  while (turn.load() != grid[0] - 1 - pid[0]) {
+    tdist_sim_yield();
+  }
+  turn.fetch_add(1);
+}
+
+TEST_F(Launch, LetsProgramsSpinOnEachOther) {
+  std::int32_t turn = 0;
+  launch(spinForTurn, {16, 1, 1}, {addressOf(&turn)});
+  EXPECT_EQ(turn, 16);
+}
+
+void spinUntilSet(const std::uint64_t *args, const std::int32_t * /*grid*/,
+                  const std::int32_t * /*pid*/) {
+  while (std::atomic_ref(*pointer<std::int32_t>(args[0])).load() == 0) {
+    tdist_sim_yield();
+  }
+}
+
+TEST_F(Launch, SliceEndsThoughNothingDoes) {
+  std::int32_t word = 0;
+  Launched launched(spinUntilSet, {3, 1, 1}, {addressOf(&word)});
+  for (const std::int64_t sliceMs : {0, 1, 30}) {
+    const auto before = steady_clock::now();
+    EXPECT_EQ(launched.run(sliceMs * 1'000'000), 1);
+    const auto took = steady_clock::now() - before;
+    EXPECT_GE(took, std::chrono::milliseconds(sliceMs));
+    EXPECT_LT(took, std::chrono::milliseconds(sliceMs + 500));
+  }
+  std::atomic_ref(word).store(1);
+  EXPECT_EQ(launched.finish(), 0);
+  EXPECT_EQ(launched.finish(), 0) << "and stays finished";
+}
+
+void sleepOneMillisecond(const std::uint64_t *args, const std::int32_t * /*grid*/,
+                         const std::int32_t * /*pid*/) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ++*pointer<std::int32_t>(args[0]);
+}
+
+TEST_F(Launch, SliceEndsBetweenProgramsThatDoNotWait) {
+  std::int32_t count = 0;
+  Launched launched(sleepOneMillisecond, {100, 1, 1}, {addressOf(&count)});
+  EXPECT_EQ(launched.run(5'000'000), 1);
+  EXPECT_GE(count, 1);
+  EXPECT_LT(count, 100);
+  EXPECT_EQ(launched.finish(), 0);
+  EXPECT_EQ(count, 100);
+}
+
+void bounce(const std::uint64_t *args, const std::int32_t * /*grid*/, const std::int32_t *pid) {
+  const std::uint64_t signals = args[0];
+  for (std::int32_t round = 1;; ++round) {
+    tdist_sim_notify_i32(slot(signals, 1 - pid[0]), 0, round, kNotifySet, 0, &kHere);
+    tdist_sim_wait_i32(slot(signals, pid[0]), 1, round, 0, 1, &kHere);
+  }
+}
+
+TEST_F(Launch, SliceEndsThoughProgramsKeepWakingEachOther) {
+  const LoneJob job;
+  Launched launched(bounce, {2, 1, 1}, {allocate(0, 2 * kSlotBytes)});
+  const auto before = steady_clock::now();
+  EXPECT_EQ(launched.run(5'000'000), 1);
+  EXPECT_LT(steady_clock::now() - before, std::chrono::milliseconds(500));
+}
+
+void failThird(const std::uint64_t *args, const std::int32_t * /*grid*/, const std::int32_t *pid) {
+  ++*pointer<std::int32_t>(args[0]);
+  if (pid[0] == 2) {
+    tdist_sim_team_my_pe(5, &kHere);
+    ADD_FAILURE() << "a call that fails must not return";
+  }
+  tdist_sim_yield();
+  tdist_sim_yield();
+  ++*pointer<std::int32_t>(args[1]);
+}
+
+TEST_F(Launch, FailureNamesItsPlaceAndStopsTheOthers) {
+  const LoneJob job;
+  std::int32_t begun = 0;
+  std::int32_t ended = 0;
+  Launched launched(failThird, {5, 1, 1}, {addressOf(&begun), addressOf(&ended)});
+  EXPECT_EQ(launched.finish(), -1);
+  const std::string text = tdist_rt_last_error();
+  EXPECT_THAT(text, HasSubstr("team_my_pe: team 5 does not exist"));
+  EXPECT_THAT(text, HasSubstr("; kernel test_kernel, program (2,0,0), kernel.py:41, rank 0"));
+  EXPECT_EQ(begun, 3);
+  EXPECT_EQ(ended, 0);
+  EXPECT_EQ(launched.finish(), -1) << "and stays failed";
+  EXPECT_EQ(tdist_rt_last_error(), text);
+}
+
+TEST_F(Launch, DistributedCallsNeedAJob) {
+  const auto kernel = [](const std::uint64_t *, const std::int32_t *, const std::int32_t *) {
+    tdist_sim_my_pe(-1, &kHere);
+  };
+  const std::string text = failureOf(kernel, {1, 1, 1});
+  EXPECT_THAT(text, HasSubstr("aclshmem is not initialised"));
+  EXPECT_THAT(text, HasSubstr("kernel.py:41"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("rank 0")));
+}
+
+void holdMemory(const std::uint64_t *args, const std::int32_t * /*grid*/,
+                const std::int32_t * /*pid*/) {
+  for (std::int64_t align = 1; align <= 4096; align *= 4) {
+    void *freed = tdist_sim_alloc(align, 1000);
+    void *kept = tdist_sim_alloc(align, 1 << 20);
+    EXPECT_EQ(addressOf(freed) % align, 0U);
+    EXPECT_EQ(addressOf(kept) % align, 0U);
+    std::memset(kept, 1, 1 << 20);
+    tdist_sim_free(freed);
+  }
+  tdist_sim_free(nullptr);
+  if (args[0] != 0) {
+    spinUntilSet(args, nullptr, nullptr);
+  }
+}
+
+TEST_F(Launch, FreesWhatProgramsForget) {
+  const auto residentKibibytes = [] {
+    std::ifstream status("/proc/self/status");
+    std::int64_t value = 0;
+    for (std::string word; status >> word;) {
+      if (word == "VmRSS:" && status >> value) {
+        break;
+      }
+    }
+    return value;
+  };
+  launch(holdMemory, {8, 1, 1}, {0});
+  const std::int64_t before = residentKibibytes();
+  launch(holdMemory, {200, 1, 1}, {0}); // 1.4 GiB if nothing were freed
+  EXPECT_LT(residentKibibytes() - before, 600 * 1024);
+}
+
+TEST_F(Launch, AbandonedProgramsLeaveNothing) {
+  std::int32_t never = 0;
+  const auto abandon = [&never] {
+    Launched launched(holdMemory, {20, 1, 1}, {addressOf(&never)}, /*cores=*/10);
+    EXPECT_EQ(launched.run(0), 1);
+  };
+  abandon();
+  const std::int64_t before = mappings();
+  for (int round = 0; round < 20; ++round) {
+    abandon();
+  }
+  // Of 20 rounds with 10 programs and 7 blocks each; the allocator may keep a few mappings.
+  EXPECT_LT(mappings() - before, 60);
+}
+
+TEST_F(Launch, FailsWhenAProgramAsksForTooMuch) {
+  const auto tooMuch = [](const std::uint64_t *, const std::int32_t *, const std::int32_t *) {
+    tdist_sim_alloc(64, std::int64_t{1} << 60);
+  };
+  EXPECT_THAT(failureOf(tooMuch, {1, 1, 1}),
+              HasSubstr("no memory for 1152921504606846976 bytes that a program asks for"));
+  const auto negative = [](const std::uint64_t *, const std::int32_t *, const std::int32_t *) {
+    tdist_sim_alloc(64, -1);
+  };
+  EXPECT_THAT(failureOf(negative, {1, 1, 1}), HasSubstr("-1 bytes"));
+  const auto misaligned = [](const std::uint64_t *, const std::int32_t *, const std::int32_t *) {
+    tdist_sim_alloc(48, 8);
+  };
+  EXPECT_THAT(failureOf(misaligned, {1, 1, 1}), HasSubstr("no power of two"));
+}
+
+TEST_F(Launch, CanGoOnOnAnotherThread) {
+  std::int32_t word = 0;
+  Launched launched(spinUntilSet, {3, 1, 1}, {addressOf(&word)});
+  EXPECT_EQ(launched.run(0), 1);
+  std::thread([&] {
+    EXPECT_EQ(launched.run(0), 1);
+    std::atomic_ref(word).store(1);
+    EXPECT_EQ(launched.finish(), 0);
+  }).join();
+}
+
+TEST_F(Launch, RunsOnOneThreadAtATime) {
+  std::int32_t word = 0;
+  Launched launched(spinUntilSet, {1, 1, 1}, {addressOf(&word)});
+  std::thread other([&] {
+    while (launched.run() != 0) { // 1, or -1 when the other thread was first
+    }
+  });
+  while (launched.run(0) != -1) { // until the other one is inside
+    std::this_thread::yield();
+  }
+  EXPECT_THAT(tdist_rt_last_error(), HasSubstr("by another thread"));
+  std::atomic_ref(word).store(1);
+  other.join();
+}
+
+TEST_F(Launch, SeveralRunSideBySide) {
+  std::vector<std::thread> threads;
+  for (int index = 0; index < 4; ++index) {
+    threads.emplace_back([] {
+      for (int round = 0; round < 50; ++round) {
+        std::int32_t turn = 0;
+        launch(spinForTurn, {8, 1, 1}, {addressOf(&turn)});
+        EXPECT_EQ(turn, 8);
+      }
+    });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+}
+
+TEST_F(Launch, StaysInTheJobItBeganIn) {
+  const auto kernel = [](const std::uint64_t *args, const std::int32_t *, const std::int32_t *) {
+    tdist_sim_wait_i32(operand(args[0]), 1, 1, 0, 1, &kHere);
+  };
+  auto job = std::make_unique<LoneJob>();
+  const std::uint64_t signal = allocate(0, 64);
+  Launched launched(kernel, {1, 1, 1}, {signal});
+  EXPECT_EQ(launched.run(0), 1);
+  job.reset(); // detaches
+  std::atomic_ref(*pointer<std::int32_t>(signal)).store(1);
+  EXPECT_EQ(launched.finish(), 0) << tdist_rt_last_error();
+}
+
+void recurse(const std::uint64_t *args, const std::int32_t *grid, const std::int32_t *pid) {
+  volatile char frame[4096];
+  frame[0] = 1;
+  if (args == nullptr) {
+    return; // never: compilers warn of what recurses for ever
+  }
+  recurse(args, grid, pid);
+  frame[1] = frame[0];
+}
+
+TEST(LaunchDeathTest, StackOverflowReachesASignalHandler) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "sanitizers have handlers of their own";
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "sanitizers have handlers of their own";
+#endif
+#endif
+  const auto overflow = [] {
+    struct sigaction action{};
+    action.sa_handler = [](int) { _exit(42); };
+    action.sa_flags = SA_ONSTACK;
+    sigaction(SIGSEGV, &action, nullptr);
+    launch(recurse, {1, 1, 1}, {0});
+  };
+  EXPECT_EXIT(overflow(), testing::ExitedWithCode(42), "");
+}
+
+TEST(LaunchDeathTest, DeviceFunctionsOutsideOfALaunchAbort) {
+  EXPECT_DEATH(tdist_sim_my_pe(-1, &kHere), "outside of a kernel launch");
+}
+
+} // namespace
+} // namespace tdist::test
