@@ -150,5 +150,33 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&runOnHost>());
 }
 
+/// Gives npu the CPU's own kernel of every operator that also has one made of other operators: torch
+/// would take that one, which rounds otherwise and calls many operators in place of one.
+void preferKernelsOfCpu() {
+  c10::Dispatcher &dispatcher = c10::Dispatcher::singleton();
+  // Never destroyed: an operator loses a kernel when its registration goes.
+  static auto *registrations = new std::vector<c10::RegistrationHandleRAII>;
+  for (const c10::OperatorName &name : dispatcher.getAllOpNamesForDispatchKey(c10::DispatchKey::CPU)) {
+    if (name.getNamespace() != "aten") {
+      continue;
+    }
+    std::optional<c10::OperatorHandle> op = dispatcher.findOp(name);
+    auto has = [&](c10::DispatchKey key) { return op->hasKernelForDispatchKey(key); };
+    if (op && has(c10::DispatchKey::CPU) && !has(c10::DispatchKey::PrivateUse1) &&
+        !has(c10::DispatchKey::CompositeImplicitAutograd) &&
+        (has(c10::DispatchKey::CompositeExplicitAutograd) ||
+         has(c10::DispatchKey::CompositeExplicitAutogradNonFunctional))) {
+      registrations->push_back(dispatcher.registerImpl(
+          name, c10::DispatchKey::PrivateUse1, c10::KernelFunction::makeFromBoxedFunction<&runOnHost>(),
+          std::nullopt, nullptr, "the CPU's kernel on npu"));
+    }
+  }
+}
+
+[[maybe_unused]] const bool preferred = [] {
+  preferKernelsOfCpu();
+  return true;
+}();
+
 } // namespace
 } // namespace tdist::npu
