@@ -116,8 +116,7 @@ def rank_environ(world_size: int, lease: Lease, npus: dict[str, str]) -> dict[st
         LOCAL_WORLD_SIZE=world_size,
         MASTER_ADDR="127.0.0.1",
         MASTER_PORT=lease.port,
-        TRITON_DIST_SESSION=lease.session,
-        TRITON_DIST_MASTER_PORT=lease.port,
+        **lease.environ(),
     )
 
 

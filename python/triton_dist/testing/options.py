@@ -106,16 +106,24 @@ class MarkerArguments:
         marker = item.get_closest_marker("dist")
         given = dict(marker.kwargs) if marker else {}
         world_size = given.pop("world_size", _DEFAULT_WORLD_SIZE)
-        timeout = given.pop("timeout", None)
+        given.pop("timeout", None)
         if given or (marker and marker.args):
             unknown = [*map(repr, marker.args if marker else ()), *given]
             raise ValueError(
                 f"marker dist does not know {', '.join(unknown)}: it takes world_size=COUNT, timeout=SECONDS"
             )
-        return cls(
-            checked_world_size(world_size),
-            default_timeout(item.config) if timeout is None else _seconds(timeout, "timeout of marker dist"),
-        )
+        return cls(checked_world_size(world_size), timeout_of(item))
+
+
+def timeout_of(item: pytest.Item) -> float:
+    """How long the ranks of `item` may take, in seconds; its marker may have other arguments of any kind.
+
+    Raises:
+        ValueError: it is not a number of seconds greater than 0.
+    """
+    marker = item.get_closest_marker("dist")
+    timeout = marker.kwargs.get("timeout") if marker else None
+    return default_timeout(item.config) if timeout is None else _seconds(timeout, "timeout of marker dist")
 
 
 def checked_world_size(value: object) -> int:

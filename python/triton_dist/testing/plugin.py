@@ -5,6 +5,8 @@ What serves multi-rank tests alone is imported when there is one, so that other 
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from triton_dist.testing.session import DistSession
 
 _RECORDER = pytest.StashKey[usage.UsageRecorder]()
+_SPAWNED = pytest.StashKey["SpawnedRanks"]()
 _SESSION = pytest.StashKey["DistSession"]()
 
 
@@ -69,6 +72,37 @@ def dist_test(request: pytest.FixtureRequest) -> DistTest:
     from triton_dist.testing.fixture import DistTest
 
     return DistTest(request.node, _session(request.config))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    if not _may_start_ranks_itself(item):
+        return (yield)
+    from triton_dist.testing.spawned import SpawnedRanks
+
+    item.stash[_SPAWNED] = ranks = SpawnedRanks(item, _session(item.config))
+    with ranks.leased():
+        return (yield)
+
+
+def _may_start_ranks_itself(item: pytest.Item) -> bool:
+    """Whether the test may use torch.multiprocessing, which is imported then, if it is not there already."""
+    if item.get_closest_marker("dist") is None and "dist_test" not in getattr(item, "fixturenames", ()):
+        return False
+    if "torch" in sys.modules:
+        return True
+    return not _uses_our_fixture(item) and importlib.util.find_spec("torch") is not None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    try:
+        return (yield)
+    except Exception:
+        if _SPAWNED in item.stash:
+            # What the suite saw was only that its ranks were killed.
+            item.stash[_SPAWNED].raise_timeout()
+        raise
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from _pytest.outcomes import Failed
 
-from triton_dist.testing.ranks.job import JobRecord, RankRecord
+from triton_dist.testing.ranks.record import JobRecord, RankRecord
 
 _WIDTH = 80
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from triton_dist.testing.leases.directory import LeaseDirectory
 from triton_dist.testing.leases.endpoint import free_port, new_session
@@ -29,6 +29,7 @@ class Lease:
         since: when the lease began, on the host's monotonic clock, in seconds.
         fds: the descriptors that hold the lease. Every process that can touch the NPUs must have them open: the
             lease ends when the last of these processes has closed them.
+        released: whether this process has given up its share.
     """
 
     npus: tuple[int, ...]
@@ -36,12 +37,16 @@ class Lease:
     port: int
     since: float
     fds: tuple[int, ...]
-    _released: bool = field(default=False, repr=False)
+    released: bool = False
+
+    def environ(self) -> dict[str, str]:
+        """The variables by which ranks find each other and nobody else, wherever their code says they meet."""
+        return {"TRITON_DIST_SESSION": self.session, "TRITON_DIST_MASTER_PORT": str(self.port)}
 
     def release(self) -> None:
         """Gives up this process's share of the lease; once is enough, more does no harm."""
-        if not self._released:
-            self._released = True
+        if not self.released:
+            self.released = True
             _close(self.fds)
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import faulthandler
 import io
 import os
 import pickle
 import random
-import signal
 import sys
 import time
 import unittest
@@ -20,11 +18,8 @@ from triton_dist import env
 from triton_dist.testing.ranks import rewriting
 from triton_dist.testing.ranks.modules import SourceFinder
 from triton_dist.testing.ranks.task import Task
-from triton_dist.testing.ranks.watcher import Watcher
+from triton_dist.testing.ranks.watcher import Watcher, write_stacks_to
 from triton_dist.testing.ranks.wire import Channel, Message, close_all, read_all, shortened
-
-# Asks the C part of faulthandler for stacks, where a rank is too stuck for its watcher. Not one that programs use.
-STACKS_SIGNAL = signal.SIGRTMAX - 3
 
 
 @dataclass(frozen=True)
@@ -57,8 +52,7 @@ class Descriptors:
 
 def main(rank: int, descriptors: Descriptors) -> int:
     """Runs the task as rank `rank`; returns the exit status."""
-    faulthandler.enable(descriptors.stacks, all_threads=True)
-    faulthandler.register(STACKS_SIGNAL, descriptors.stacks, all_threads=True)
+    write_stacks_to(descriptors.stacks)
     channel = Channel.of_descriptor(descriptors.channel)
     watcher = Watcher(channel, _call.__code__)
     watcher.start()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import faulthandler
+import signal
 import sys
 import threading
 import traceback
@@ -12,6 +14,15 @@ from triton_dist.testing.ranks.wire import Channel, shortened
 
 # Loaded in ranks that use the simulator, and only then able to tell.
 _SESSION_MODULE = "triton_dist.runtime.session"
+
+# Has the C part of faulthandler write stacks, where a rank is too stuck for its watcher. Not one that programs use.
+STACKS_SIGNAL = signal.SIGRTMAX - 3
+
+
+def write_stacks_to(fd: int) -> None:
+    """Has faulthandler write to `fd`, which must stay open, when this process crashes or gets STACKS_SIGNAL."""
+    faulthandler.enable(fd, all_threads=True)
+    faulthandler.register(STACKS_SIGNAL, fd, all_threads=True)
 
 
 class Watcher:
