@@ -66,6 +66,9 @@ public:
       : op(op), schema(op.schema()), stack(stack), inFloat32(inFloat32) {}
 
   void run() {
+    TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU),
+                                schema.operator_name(), " is not there on simulated NPUs, as torch has no ",
+                                "kernel of it for the CPU");
     size_t first = stack->size() - schema.arguments().size();
     findDevice(first);
     for (size_t i = 0; i < schema.arguments().size(); ++i) {

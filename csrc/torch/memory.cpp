@@ -94,13 +94,23 @@ struct Block {
   }
 };
 
+c10::DataPtr allocateOnHost(size_t bytes, c10::DeviceIndex index) {
+  try {
+    return c10::GetCPUAllocator()->allocate(bytes);
+  } catch (const c10::Error &) {
+    C10_THROW_ERROR(OutOfMemoryError,
+                    c10::str("npu:", static_cast<int>(index), " is out of memory: tried to allocate ", bytes,
+                             " bytes of the host's memory, which all simulated NPUs share"));
+  }
+}
+
 struct NpuAllocator final : c10::DeviceAllocator {
   c10::DataPtr allocate(size_t bytes) override {
     c10::DeviceIndex index = currentDevice();
     if (bytes == 0) {
       return {nullptr, c10::Device(kNpu, index)};
     }
-    return Block::make(c10::GetCPUAllocator()->allocate(bytes), bytes, index);
+    return Block::make(allocateOnHost(bytes, index), bytes, index);
   }
   void copy_data(void *destination, const void *source, size_t bytes) const override {
     default_copy_data(destination, source, bytes);

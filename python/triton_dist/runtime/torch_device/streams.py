@@ -6,6 +6,7 @@ and an event is the time at which it was recorded.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import torch
@@ -27,10 +28,8 @@ class Stream(torch.Stream):
 
     def __new__(cls, device: Device = None, priority: int = 0, **existing: Any) -> Stream:
         if existing:
-            stream = super().__new__(cls, **existing)
-        else:
-            stream = super().__new__(cls, device=torch.device("npu", index_of(device)), priority=priority)
-        return stream
+            return super().__new__(cls, **existing)
+        return super().__new__(cls, device=torch.device("npu", index_of(device)), priority=priority)
 
     @property  # type: ignore[no-redef]
     def npu_stream(self) -> int:
@@ -57,8 +56,32 @@ class Event(torch.Event):
         blocking, interprocess: taken and not used.
     """
 
+    _timed: bool
+    _recorded_ns: int | None
+
     def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
-        return super().__new__(cls, device="npu", enable_timing=enable_timing)
+        event = super().__new__(cls, device="npu", enable_timing=enable_timing)
+        event._timed = enable_timing
+        event._recorded_ns = None
+        return event
+
+    def record(self, stream: torch.Stream | None = None) -> None:
+        """Makes this the moment up to which `stream`, by default the current one, has been given work."""
+        super().record(stream)
+        self._recorded_ns = time.perf_counter_ns()
+
+    def elapsed_time(self, end_event: torch.Event) -> float:
+        """Milliseconds from this event to `end_event`.
+
+        Raises:
+            RuntimeError: one of them has not been recorded, or was made without enable_timing=True.
+        """
+        # torch's own method does not take an event of a derived class.
+        if not isinstance(end_event, Event) or not (self._timed and end_event._timed):
+            raise RuntimeError("elapsed_time needs two torch.npu.Event made with enable_timing=True")
+        if self._recorded_ns is None or end_event._recorded_ns is None:
+            raise RuntimeError("elapsed_time needs two events that have been recorded")
+        return (end_event._recorded_ns - self._recorded_ns) / 1e6
 
     def synchronize(self) -> None:
         """Waits until the work before the event has ended."""
