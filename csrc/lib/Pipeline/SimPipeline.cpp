@@ -19,7 +19,6 @@
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/BufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -87,14 +86,7 @@ void addBufferPasses(OpPassManager &manager, const tdist::SimPipelineOptions &op
 void addLoopPasses(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(tdist::createConvertCopyToLoops());
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
-  // Each operation on a 16-bit float is computed in 32 bits and rounded, and no operation is left
-  // to a soft-float function that the host's libgcc may not have.
-  manager.addNestedPass<func::FuncOp>(math::createMathLegalizeToF32());
-  arith::ArithEmulateUnsupportedFloatsOptions narrow;
-  const std::array<std::string, 2> narrowTypes{"bf16", "f16"};
-  narrow.sourceTypeStrs = narrowTypes;
-  narrow.targetTypeStr = "f32";
-  manager.addPass(arith::createArithEmulateUnsupportedFloats(narrow));
+  manager.addNestedPass<func::FuncOp>(tdist::createWidenNarrowFloats());
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   manager.addPass(arith::createArithExpandOpsPass(expand));

@@ -27,6 +27,19 @@ bool isContraction(linalg::LinalgOp op) {
   return isa<linalg::MatmulOp, linalg::BatchMatmulOp>(op.getOperation());
 }
 
+/// MLIR's own generalization leaves linalg.map out.
+void generalizeMap(IRRewriter &rewriter, linalg::MapOp op) {
+  const AffineMap identity =
+      rewriter.getMultiDimIdentityMap(cast<ShapedType>(op.getInit().getType()).getRank());
+  const SmallVector<AffineMap> maps(op.getInputs().size() + 1, identity);
+  auto generic = rewriter.create<linalg::GenericOp>(
+      op.getLoc(), op->getResultTypes(), op.getInputs(), op.getInit(), maps,
+      op.getIteratorTypesArray());
+  rewriter.inlineRegionBefore(op.getMapper(), generic.getRegion(), generic.getRegion().begin());
+  generic.getBody()->addArgument(getElementTypeOrSelf(op.getInit().getType()), op.getLoc());
+  rewriter.replaceOp(op, generic.getResults());
+}
+
 LogicalResult generalize(func::FuncOp function) {
   SmallVector<linalg::LinalgOp> named;
   function.walk([&](linalg::LinalgOp op) {
@@ -37,7 +50,9 @@ LogicalResult generalize(func::FuncOp function) {
   IRRewriter rewriter(function.getContext());
   for (linalg::LinalgOp op : named) {
     rewriter.setInsertionPoint(op);
-    if (failed(linalg::generalizeNamedOp(rewriter, op)))
+    if (auto map = dyn_cast<linalg::MapOp>(op.getOperation()))
+      generalizeMap(rewriter, map);
+    else if (failed(linalg::generalizeNamedOp(rewriter, op)))
       return op.emitError("cannot be written as linalg.generic");
   }
   return success();

@@ -54,19 +54,20 @@ public:
         continue;
       }
       onStack += bytes;
-      replace(alloc, builder.create<memref::AllocaOp>(alloc.getLoc(), alloc.getType(),
-                                                      builder.getI64IntegerAttr(alignment)));
+      alloc.replaceAllUsesWith(
+          builder
+              .create<memref::AllocaOp>(alloc.getLoc(), alloc.getType(),
+                                        builder.getI64IntegerAttr(alignment))
+              .getMemref());
     }
     if (!inBlock.empty())
       placeInBlock(builder, inBlock);
+    for (memref::AllocOp alloc : allocs)
+      alloc.erase();
     return success();
   }
 
 private:
-  static void replace(memref::AllocOp alloc, Value value) {
-    alloc.replaceAllUsesWith(value);
-    alloc.erase();
-  }
 
   void placeInBlock(OpBuilder &builder, ArrayRef<memref::AllocOp> allocs) {
     int64_t total = 0;
@@ -90,8 +91,8 @@ private:
       Value pointer = builder.create<LLVM::GEPOp>(location, pointerType, builder.getI8Type(), block,
                                                   ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
       offset += llvm::alignTo(bytesOf(buffer.getType()), alignment);
-      replace(buffer,
-              tdist::memRefFromPointer(builder, buffer.getLoc(), buffer.getType(), pointer));
+      buffer.replaceAllUsesWith(
+          tdist::memRefFromPointer(builder, buffer.getLoc(), buffer.getType(), pointer));
     }
     func::FuncOp free = declare("tdist_sim_free", {pointerType}, {});
     function.walk([&](func::ReturnOp op) {

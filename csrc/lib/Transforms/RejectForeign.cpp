@@ -19,6 +19,11 @@ using namespace mlir;
 
 namespace {
 
+/// Of the runtime, or of a library of the user; the rest is for a library on the NPU.
+bool isOurs(func::FuncOp function) {
+  return function.getName().starts_with("tdist_sim_") || function->hasAttr("tdist.extern");
+}
+
 struct RejectForeign : tdist::impl::RejectForeignBase<RejectForeign> {
   void runOnOperation() override {
     bool failed = false;
@@ -31,12 +36,11 @@ struct RejectForeign : tdist::impl::RejectForeignBase<RejectForeign> {
     getOperation().walk([&](Operation *op) {
       if (!op->isRegistered())
         return reject(op, "operation", op->getName().getStringRef());
-      // Functions that the adapter leaves to a device library; ours have names of their own.
       auto call = dyn_cast<func::CallOp>(op);
       if (!call)
         return;
       auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
-      if (callee && callee.isExternal() && call.getCallee().starts_with("triton_"))
+      if (callee && callee.isExternal() && !isOurs(callee))
         reject(op, "function", call.getCallee());
     });
     if (failed)

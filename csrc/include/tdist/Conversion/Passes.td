@@ -16,6 +16,7 @@ def DropForeign : Pass<"tdist-drop-foreign", "mlir::ModuleOp"> {
     such as `hivm.unlikely_condition`. They say how to make a kernel fast on an NPU, and nothing
     about what it computes.
   }];
+  let dependentDialects = ["mlir::func::FuncDialect"];
 }
 
 def AddViewOffsets : Pass<"tdist-add-view-offsets", "mlir::ModuleOp"> {
@@ -63,6 +64,7 @@ def ConvertAtomicsToLLVM : Pass<"tdist-convert-atomics-to-llvm", "mlir::ModuleOp
 
 def RejectForeign : Pass<"tdist-reject-foreign", "mlir::ModuleOp"> {
   let summary = "Fail on every op and call that no earlier pass knows";
+  let dependentDialects = ["mlir::func::FuncDialect"];
 }
 
 def FuseElementwise : Pass<"tdist-fuse-elementwise", "mlir::func::FuncOp"> {
@@ -111,6 +113,15 @@ def ConvertCopyToLoops : Pass<"tdist-convert-copy-to-loops", "mlir::func::FuncOp
   let summary = "Turn memref.copy into loops, so that no library function is needed";
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
                            "mlir::scf::SCFDialect"];
+}
+
+def WidenNarrowFloats : Pass<"tdist-widen-narrow-floats", "mlir::func::FuncOp"> {
+  let summary = "Do each scalar operation on f16 and bf16 in f32, and round its result";
+  let description = [{
+    The result of one operation is the same as in 16 bits, and each operation rounds, as on an NPU.
+    No operation is left to a soft-float function that the host's libgcc may not have.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect"];
 }
 
 def AddKernelEntry : Pass<"tdist-add-kernel-entry", "mlir::ModuleOp"> {

@@ -115,6 +115,7 @@ private:
     libraries.insert(call.path);
     OpBuilder builder(call.op);
     func::FuncOp function = declare(call.symbol, call.type(), call.op->getLoc());
+    function->setAttr("tdist.extern", top.getUnitAttr());
     extendSmallIntegers(function);
     replace(call, builder.create<func::CallOp>(call.op->getLoc(), function, call.op->getOperands())
                       .getResult(0));

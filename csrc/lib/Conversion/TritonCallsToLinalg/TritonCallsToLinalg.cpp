@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Calls.h"
+
 #include "tdist/Conversion/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -25,7 +27,28 @@ namespace {
 
 struct ConvertTritonCallsToLinalg
     : tdist::impl::ConvertTritonCallsToLinalgBase<ConvertTritonCallsToLinalg> {
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    SmallVector<func::CallOp> calls;
+    SmallVector<Operation *> histograms;
+    getOperation().walk([&](Operation *op) {
+      if (auto call = dyn_cast<func::CallOp>(op))
+        calls.push_back(call);
+      else if (op->getName().getStringRef() == "hfusion.histogram")
+        histograms.push_back(op);
+    });
+    for (func::CallOp call : calls) {
+      if (call.getCallee().starts_with("__hmf_"))
+        tdist::convertDeviceMath(call);
+      else if (call.getCallee().starts_with("triton_"))
+        tdist::convertTensorCall(call);
+    }
+    for (Operation *histogram : histograms)
+      tdist::convertHistogram(histogram);
+    // A declaration left over would keep tensors in the signatures of the module.
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (function.isExternal() && SymbolTable::symbolKnownUseEmpty(function, getOperation()))
+        function.erase();
+  }
 };
 
 } // namespace

@@ -1,0 +1,24 @@
+//===- Calls.h - Functions that the adapter leaves to a library -----------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tdist {
+
+/// Replaces a call of a scalar function of the NPU's math library (`__hmf_tanhf`, ...) by ops of
+/// the math and arith dialects. Leaves alone what it does not know.
+void convertDeviceMath(mlir::func::CallOp call);
+
+/// Replaces a call such as `@triton_cumsum_0(tensor, dim, reverse)` by loops. Leaves alone what it
+/// does not know.
+void convertTensorCall(mlir::func::CallOp call);
+
+/// Replaces `hfusion.histogram`, an op that is not registered here, by a loop.
+void convertHistogram(mlir::Operation *op);
+
+} // namespace tdist
