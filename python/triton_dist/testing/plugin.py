@@ -18,10 +18,11 @@ from triton_dist.testing import options, usage
 if TYPE_CHECKING:
     from triton_dist.testing.fixture import DistTest
     from triton_dist.testing.session import DistSession
+    from triton_dist.testing.spawned import SpawnedRanks
 
 _RECORDER = pytest.StashKey[usage.UsageRecorder]()
-_SPAWNED = pytest.StashKey["SpawnedRanks"]()
-_SESSION = pytest.StashKey["DistSession"]()
+_SPAWNED: pytest.StashKey[SpawnedRanks] = pytest.StashKey()
+_SESSION: pytest.StashKey[DistSession] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

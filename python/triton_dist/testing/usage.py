@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from triton_dist.testing.leases.pool import Lease
 
-_USES = pytest.StashKey["list[Use]"]()
+_USES: pytest.StashKey[list[Use]] = pytest.StashKey()
 # An attribute of reports. pytest-xdist carries these from workers to the controller.
 _ATTRIBUTE = "triton_dist_uses"
 # npus, began, ended: what survives the way from an xdist worker.
