@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 from triton_dist import env
-from triton_dist.activation.finder import OURS
+from triton_dist.activation import real_packages
 from triton_dist.activation.report import reported
 
 
 def watch(name: str, then: Callable[[ModuleType], None]) -> ModuleSpec | None:
     """Spec of module `name` whose loader calls `then` when the module is there; None if nobody has it."""
-    parent = name.rpartition(".")[0]
-    path = getattr(sys.modules[parent], "__path__", None) if parent else None
-    for other in sys.meta_path:
-        if other in OURS:
-            continue
-        spec = other.find_spec(name, path, None)
-        if spec is not None and spec.loader is not None:
-            loader = spec.loader
-            load = loader.exec_module
+    spec = real_packages.find(name)
+    if spec is None or spec.loader is None:
+        return None
+    loader = spec.loader
+    load = loader.exec_module
 
-            def load_and_call(module: ModuleType) -> None:
-                load(module)
-                del loader.exec_module  # the class's own again
-                then(module)
+    def load_and_call(module: ModuleType) -> None:
+        load(module)
+        del loader.exec_module  # the class's own again
+        then(module)
 
-            loader.exec_module = load_and_call  # type: ignore[method-assign]
-            return spec
-    return None
+    loader.exec_module = load_and_call  # type: ignore[method-assign]
+    return spec
 
 
 def activate_triton(_triton: ModuleType) -> None:
@@ -45,7 +40,7 @@ def activate_triton(_triton: ModuleType) -> None:
             activate.activate()
 
 
-def use_leased_port(rendezvous: ModuleType) -> None:
+def use_leased_port(rendezvous: Any) -> None:
     """Has torch.distributed meet at the port of the test's lease instead of the one that code hard-codes.
 
     Both tcp:// and env:// make their store with one function. The variable is read at each call, so that a process may

@@ -10,11 +10,13 @@ from triton_dist.activation import finder
 
 
 def find(name: str) -> ModuleSpec | None:
-    """Spec of the top-level package `name` that is installed, as if our finders were not there."""
+    """Spec of the module `name` that is installed, as if our finders were not there; its package must be imported."""
+    package = name.rpartition(".")[0]
+    path = sys.modules[package].__path__ if package else None
     for other in sys.meta_path:
         if other in finder.OURS or not hasattr(other, "find_spec"):
             continue
-        spec = other.find_spec(name, None, None)
+        spec = other.find_spec(name, path, None)
         if spec is not None:
             return spec
     return None

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def reported(consequence: str) -> Iterator[None]:
-    """Turns an error of the block into one line: `triton-dist: <consequence>: <error>`."""
+    """Turns any error of the block into one line: `triton-dist: <consequence>: <error>`."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - whatever it is, it must not stop the import that we are called from
+    except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
         print(f"triton-dist: {consequence}: {text}", file=sys.stderr, flush=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -44,7 +43,7 @@ def spec_before_real_one(name: str, shim: str) -> ModuleSpec | None:
     def load(module: ModuleType) -> None:
         try:
             load_real(module)
-        except Exception as error:  # noqa: BLE001 - a package without its driver fails in any way
+        except Exception as error:
             print(
                 f"triton-dist: the installed {name} cannot be loaded ({' '.join(str(error).split())}): "
                 "simulated NPUs are used",
@@ -53,7 +52,7 @@ def spec_before_real_one(name: str, shim: str) -> ModuleSpec | None:
             )
             _replace(module, name, shim)
 
-    real.loader.exec_module = functools.partial(load)  # type: ignore[method-assign]
+    real.loader.exec_module = load  # type: ignore[method-assign]
     return real
 
 
@@ -72,7 +71,8 @@ def _replace(module: ModuleType, name: str, shim: str) -> None:
     for attribute in [key for key in vars(module) if key not in ("__name__", "__builtins__")]:
         delattr(module, attribute)
     loader = spec.loader
-    assert isinstance(loader, SourceFileLoader) and spec.submodule_search_locations is not None
+    assert isinstance(loader, SourceFileLoader)
+    assert spec.submodule_search_locations is not None
     module.__spec__ = spec
     module.__loader__ = loader
     module.__package__ = name

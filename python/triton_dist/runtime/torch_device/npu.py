@@ -16,7 +16,8 @@ import torch
 from triton_dist import env
 from triton_dist.runtime.torch_device import synchronization
 from triton_dist.runtime.torch_device.indices import Device, index_of
-from triton_dist.runtime.torch_device.streams import Event, Stream, as_stream
+from triton_dist.runtime.torch_device.streams import Event as Event
+from triton_dist.runtime.torch_device.streams import Stream, as_stream
 
 OutOfMemoryError = torch.OutOfMemoryError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -32,9 +32,9 @@ class HcclWork(dist.Work):
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Blocks until the collectives are done; an error of theirs comes out here."""
-        done = all([work.wait(timeout) for work in self._works])
+        results = [work.wait(timeout) for work in self._works]
         self._call_finish()
-        return done
+        return all(results)
 
     def _call_finish(self) -> None:
         finish, self._finish = self._finish, None
@@ -85,7 +85,7 @@ def _join(works: Sequence[HcclWork]) -> HcclWork:
 
 
 class SimulatedHcclGroup(dist.ProcessGroup):
-    """Collectives on tensors of simulated NPUs.
+    """Collectives on tensors of simulated NPUs; what each takes and gives is said at the end of this file.
 
     Args:
         store: where the ranks of the group meet.
@@ -95,40 +95,20 @@ class SimulatedHcclGroup(dist.ProcessGroup):
     """
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
-        super().__init__(rank, size)
-        options = dist.ProcessGroupGloo._Options()
+        super().__init__(rank, size)  # type: ignore[call-arg] # torch's stub has one of two forms only
+        gloo: Any = dist.ProcessGroupGloo
+        options = gloo._Options()
         options._timeout = timeout
         # By address: a container's host name need not resolve to anything.
-        options._devices = [dist.ProcessGroupGloo.create_device(hostname="127.0.0.1")]
-        self._gloo = dist.ProcessGroupGloo(store, rank, size, options)
+        options._devices = [gloo.create_device(hostname="127.0.0.1")]
+        self._gloo = gloo(store, rank, size, options)
+        self._coalesced: list[HcclWork] | None = None
         # torch keeps a group's name, and asks what a group can do, in the backends registered with it.
         for device in ("npu", "cpu"):
             self._register_backend(torch.device(device), dist.ProcessGroup.BackendType.CUSTOM, self._gloo)
-        self._coalesced: list[HcclWork] | None = None
 
-    def _run(self, collective: Callable[..., dist.Work], outputs: Any, *arguments: Any) -> HcclWork:
-        """Runs a collective of gloo whose arguments are `outputs` and `arguments`, in this order."""
-        flat = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-        tensors = [t for item in flat for t in (item if isinstance(item, (list, tuple)) else [item])]
-        work = HcclWork([collective(self._host(outputs), *(self._host(argument) for argument in arguments))], tensors)
-        if self._coalesced is not None:
-            self._coalesced.append(work)
-        return work
-
-    def _host(self, argument: Any) -> Any:
-        """`argument` with every tensor on npu, also in nested lists, replaced by its host alias."""
-        if isinstance(argument, torch.Tensor):
-            if argument.device.type == "npu":
-                return torch.ops.triton_dist_npu.host_alias(argument.detach())
-            if argument.device not in self._device_types:
-                raise RuntimeError(
-                    f"No backend type associated with device type {argument.device.type}: this group has "
-                    f"{dist.get_backend_config(self)}"
-                )
-            return argument
-        if isinstance(argument, (list, tuple)):
-            return [self._host(item) for item in argument]
-        return argument
+    def getBackendName(self) -> str:
+        return "hccl"
 
     @property
     def _device_types(self) -> list[torch.device]:
@@ -137,122 +117,28 @@ class SimulatedHcclGroup(dist.ProcessGroup):
         devices = dist.get_backend_config(self).split(",")
         return [torch.device(device.partition(":")[0]) for device in devices]
 
-    # ------------------------------------------------------------------------ one tensor in, one out
+    def _host(self, argument: Any) -> Any:
+        """`argument` with every tensor on npu, also in nested lists, replaced by its host alias."""
+        if isinstance(argument, (list, tuple)):
+            return [self._host(item) for item in argument]
+        if not isinstance(argument, torch.Tensor):
+            return argument
+        if argument.device.type == "npu":
+            return torch.ops.triton_dist_npu.host_alias(argument.detach())
+        if argument.device not in self._device_types:
+            raise RuntimeError(
+                f"No backend type associated with device type {argument.device.type}: this group has "
+                f"{dist.get_backend_config(self)}"
+            )
+        return argument
 
-    def allreduce(self, tensors: list[torch.Tensor], opts: Any = None) -> HcclWork:
-        return self._run(self._gloo.allreduce, tensors, opts or dist.AllreduceOptions())
-
-    def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any = None) -> HcclWork:
-        single = dist.AllreduceOptions()
-        if opts is not None:
-            single.reduceOp = opts.reduceOp
-            single.timeout = opts.timeout
-        return _join([self.allreduce([tensor], single) for tensor in tensors])
-
-    def broadcast(self, tensors: list[torch.Tensor], opts: Any = None) -> HcclWork:
-        return self._run(self._gloo.broadcast, tensors, opts or dist.BroadcastOptions())
-
-    def reduce(self, tensors: list[torch.Tensor], opts: Any = None) -> HcclWork:
-        return self._run(self._gloo.reduce, tensors, opts or dist.ReduceOptions())
-
-    # ---------------------------------------------------------------------------- gather and scatter
-
-    def allgather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None) -> HcclWork:
-        return self._run(self._gloo.allgather, outputs, inputs, opts or dist.AllgatherOptions())
-
-    def allgather_coalesced(
-        self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None
-    ) -> HcclWork:
-        return self._run(self._gloo.allgather_coalesced, outputs, inputs, opts or dist.AllgatherOptions())
-
-    def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> HcclWork:  # noqa: A002
-        return self._run(self._gloo._allgather_base, output, input, opts or dist.AllgatherOptions())
-
-    all_gather_single = _allgather_base
-
-    def all_gather_single_coalesced(
-        self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
-    ) -> HcclWork:
-        return _join([self._allgather_base(out, given, opts) for out, given in zip(outputs, inputs, strict=True)])
-
-    allgather_into_tensor_coalesced = all_gather_single_coalesced
-
-    def gather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], opts: Any = None) -> HcclWork:
-        return self._run(self._gloo.gather, outputs, inputs, opts or dist.GatherOptions())
-
-    def scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None) -> HcclWork:
-        return self._run(self._gloo.scatter, outputs, inputs, opts or dist.ScatterOptions())
-
-    def reduce_scatter(
-        self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], opts: Any = None
-    ) -> HcclWork:
-        return self._run(self._gloo.reduce_scatter, outputs, inputs, opts or dist.ReduceScatterOptions())
-
-    def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> HcclWork:  # noqa: A002
-        return self._run(self._gloo._reduce_scatter_base, output, input, opts or dist.ReduceScatterOptions())
-
-    reduce_scatter_single = _reduce_scatter_base
-
-    def reduce_scatter_single_coalesced(
-        self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None
-    ) -> HcclWork:
-        return _join(
-            [self._reduce_scatter_base(out, given, opts) for out, given in zip(outputs, inputs, strict=True)]
-        )
-
-    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
-
-    # ------------------------------------------------------------------------------------ all to all
-
-    def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], opts: Any = None) -> HcclWork:
-        # Gloo has it for one tensor only.
-        joined = torch.cat([self._host(tensor).reshape(-1) for tensor in inputs])
-        received = torch.empty(sum(tensor.numel() for tensor in outputs), dtype=joined.dtype)
-        work = self._gloo.alltoall_base(
-            received,
-            joined,
-            [tensor.numel() for tensor in outputs],
-            [tensor.numel() for tensor in inputs],
-            opts or dist.AllToAllOptions(),
-        )
-
-        def distribute() -> None:
-            parts = received.split([tensor.numel() for tensor in outputs])
-            for output, part in zip(outputs, parts, strict=True):
-                output.copy_(part.view(output.shape))
-
-        return HcclWork([work], outputs, distribute)
-
-    def alltoall_base(
-        self,
-        output: torch.Tensor,
-        input: torch.Tensor,  # noqa: A002
-        output_split_sizes: Sequence[int],
-        input_split_sizes: Sequence[int],
-        opts: Any = None,
-    ) -> HcclWork:
-        options = opts or dist.AllToAllOptions()
-        return self._run(
-            self._gloo.alltoall_base, output, input, list(output_split_sizes), list(input_split_sizes), options
-        )
-
-    all_to_all_single = alltoall_base
-
-    # -------------------------------------------------------------------------------- point to point
-
-    def send(self, tensors: list[torch.Tensor], rank: int, tag: int = 0) -> HcclWork:
-        return self._run(self._gloo.send, tensors, rank, tag)
-
-    def recv(self, tensors: list[torch.Tensor], rank: int, tag: int = 0) -> HcclWork:
-        return self._run(self._gloo.recv, tensors, rank, tag)
-
-    def recv_anysource(self, tensors: list[torch.Tensor], tag: int = 0) -> HcclWork:
-        return self._run(self._gloo.recv_anysource, tensors, tag)
-
-    # ------------------------------------------------------------------------------------------ rest
-
-    def barrier(self, opts: Any = None) -> HcclWork:
-        return HcclWork([self._gloo.barrier(opts or dist.BarrierOptions())], [])
+    def _run(self, collective: str, *arguments: Any, **options: Any) -> HcclWork:
+        """Runs a collective of gloo; the tensors that it writes are those of the first argument."""
+        hosts = [self._host(argument) for argument in arguments]
+        work = HcclWork([getattr(self._gloo, collective)(*hosts, **options)], list(_tensors(arguments[:1])))
+        if self._coalesced is not None:
+            self._coalesced.append(work)
+        return work
 
     def _start_coalescing(self, device: torch.device) -> None:
         self._coalesced = []
@@ -261,5 +147,88 @@ class SimulatedHcclGroup(dist.ProcessGroup):
         works, self._coalesced = self._coalesced, None
         return _join(works or [])
 
-    def getBackendName(self) -> str:  # noqa: N802 - torch's name
-        return "hccl"
+
+def _tensors(argument: Any) -> Iterator[torch.Tensor]:
+    if isinstance(argument, torch.Tensor):
+        yield argument
+    elif isinstance(argument, (list, tuple)):
+        for item in argument:
+            yield from _tensors(item)
+
+
+def _forward(collective: str) -> Callable[..., HcclWork]:
+    def run(self: SimulatedHcclGroup, *arguments: Any, **options: Any) -> HcclWork:
+        return self._run(collective, *arguments, **options)
+
+    return run
+
+
+def _forward_each(collective: str) -> Callable[..., HcclWork]:
+    """For a collective of gloo's that takes one output and one input: the same on a list of each."""
+
+    def run(self: SimulatedHcclGroup, outputs: Any, inputs: Any, *arguments: Any, **options: Any) -> HcclWork:
+        pairs = zip(outputs, inputs, strict=True)
+        return _join([self._run(collective, output, given, *arguments, **options) for output, given in pairs])
+
+    return run
+
+
+def _allreduce_coalesced(self: SimulatedHcclGroup, tensors: list[torch.Tensor], opts: Any = None) -> HcclWork:
+    single = dist.AllreduceOptions()
+    if opts is not None:
+        single.reduceOp, single.timeout = opts.reduceOp, opts.timeout
+    return _join([self._run("allreduce", [tensor], single) for tensor in tensors])
+
+
+def _alltoall(
+    self: SimulatedHcclGroup, outputs: list[torch.Tensor], inputs: list[torch.Tensor], *opts: Any
+) -> HcclWork:
+    """Gloo has it for one tensor only: what is sent goes into one, and what comes out of one when it is there."""
+    sent = torch.cat([self._host(tensor).reshape(-1) for tensor in inputs])
+    received = torch.empty(sum(tensor.numel() for tensor in outputs), dtype=sent.dtype)
+    received_sizes = [tensor.numel() for tensor in outputs]
+    sizes = [tensor.numel() for tensor in inputs]
+
+    def distribute() -> None:
+        for output, part in zip(outputs, received.split(received_sizes), strict=True):
+            output.copy_(part.view(output.shape))
+
+    work = self._gloo.alltoall_base(received, sent, received_sizes, sizes, *opts)
+    return HcclWork([work], outputs, distribute)
+
+
+# torch calls these by name, in Python and from C++, with the arguments that gloo takes.
+_COLLECTIVES: dict[str, Callable[..., HcclWork]] = {
+    **{
+        name: _forward(name)
+        for name in (
+            "allreduce",
+            "broadcast",
+            "reduce",
+            "allgather",
+            "allgather_coalesced",
+            "_allgather_base",
+            "gather",
+            "scatter",
+            "reduce_scatter",
+            "_reduce_scatter_base",
+            "alltoall_base",
+            "send",
+            "recv",
+            "recv_anysource",
+            "barrier",
+        )
+    },
+    # torch 2.13's names for some of them, and what gloo lacks.
+    "all_gather_single": _forward("_allgather_base"),
+    "reduce_scatter_single": _forward("_reduce_scatter_base"),
+    "all_to_all_single": _forward("alltoall_base"),
+    "allgather_into_tensor_coalesced": _forward_each("_allgather_base"),
+    "all_gather_single_coalesced": _forward_each("_allgather_base"),
+    "reduce_scatter_tensor_coalesced": _forward_each("_reduce_scatter_base"),
+    "reduce_scatter_single_coalesced": _forward_each("_reduce_scatter_base"),
+    "allreduce_coalesced": _allreduce_coalesced,
+    "alltoall": _alltoall,
+}
+for _name, _collective in _COLLECTIVES.items():
+    setattr(SimulatedHcclGroup, _name, _collective)

@@ -7,12 +7,15 @@ and an event is the time at which it was recorded.
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from triton_dist.runtime.torch_device import synchronization
 from triton_dist.runtime.torch_device.indices import Device, index_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Stream(torch.Stream):
@@ -26,7 +29,7 @@ class Stream(torch.Stream):
 
     npu_stream: int
 
-    def __new__(cls, device: Device = None, priority: int = 0, **existing: Any) -> Stream:
+    def __new__(cls, device: Device = None, priority: int = 0, **existing: Any) -> Self:
         if existing:
             return super().__new__(cls, **existing)
         return super().__new__(cls, device=torch.device("npu", index_of(device)), priority=priority)
@@ -59,7 +62,7 @@ class Event(torch.Event):
     _timed: bool
     _recorded_ns: int | None
 
-    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
+    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Self:
         event = super().__new__(cls, device="npu", enable_timing=enable_timing)
         event._timed = enable_timing
         event._recorded_ns = None

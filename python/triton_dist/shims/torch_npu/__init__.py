@@ -14,7 +14,7 @@ from triton_dist.runtime import torch_device
 
 torch_device.ensure()
 
-npu = torch.npu
+npu = torch.npu  # type: ignore[attr-defined]
 simulated = True
 __version__ = f"{torch.__version__.split('+')[0]}+simulated"
 
