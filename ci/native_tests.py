@@ -9,7 +9,7 @@ from _build_backend.checkout import ROOT
 from ci import report
 from ci.installation import BUILD_ROOT, Installation
 
-UNIT_TESTS_TARGET = "tdist-unit-tests"
+UNIT_TESTS_TARGET = "tdist_unit_tests"
 
 # Leaks are part of `address` on Linux. A run must not go on after undefined behaviour was seen.
 SANITIZERS = {
@@ -29,7 +29,8 @@ def run_lit(session: nox.Session, installation: Installation) -> None:
     with report.step(session.name, "lit tests of csrc"):
         installation.environment.run(
             session,
-            *("-m", "lit.main", "--verbose", "--show-all" if session.interactive else "--succinct"),
+            # lit.main has no effect as a script.
+            *("-c", "import lit.main; lit.main.main()", "--verbose", "--show-all" if session.interactive else "--succinct"),
             f"--param=tdist_tools_dir={installation.native / 'bin'}",
             f"--param=llvm_tools_dir={installation.llvm.prefix / 'bin'}",
             str(ROOT / "csrc" / "test" / "lit"),
