@@ -6,17 +6,20 @@ gone. The host API (shims/shmem) and the kernel launcher are its users.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
+import mmap
+import multiprocessing.util
 import os
-import select
 import sys
 import time
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from triton_dist.runtime import native, rendezvous
+from triton_dist.runtime.peers import Peers
 from triton_dist.runtime.status_page import CollectiveCall, State, StatusPage
 
 # How long native code waits before Python looks at signals and at the other ranks.
@@ -29,8 +32,13 @@ _ALONE_SECONDS = 1.0
 # together with this one.
 _WORD_STRIDE = 64
 _WORD_BYTES = 8
+_NE = 1
 _GE = 3
 _SET = 0
+
+
+class PeerGoneError(RuntimeError):
+    """This rank waits for ranks that are not there any more. The text says which, and how they ended."""
 
 
 class Job:
@@ -44,27 +52,28 @@ class Job:
     """
 
     def __init__(self, meeting: rendezvous.Meeting, call: rendezvous.Call) -> None:
-        """Takes over `meeting`: its segments are mapped and closed, its pidfds kept."""
+        """Maps the segments of `meeting` and takes over its pidfds."""
         self.rank = call.rank
         self.world_size = call.world_size
         self.heap_bytes = call.heap_bytes
         self.endpoint = call.endpoint
         self._library = native.library()
-        self._pids = meeting.pids
-        self._pidfds = meeting.pidfds
         self._sequence = 0
         self._alone_since: float | None = None
-        self._gone: dict[int, str] = {}
         self._reached = [0] * call.world_size
         self._blocks: dict[int, int] = {}
+        self._references = 0
         self._status = StatusPage(meeting.status, call.rank, call.world_size)
-        self._poll = select.poll()
-        self._rank_of_pidfd = {fd: rank for rank, fd in enumerate(meeting.pidfds) if rank != call.rank}
-        for fd in self._rank_of_pidfd:
-            self._poll.register(fd, select.POLLIN)
+        self._peers = Peers(call.rank, meeting.pids, meeting.pidfds, self._status)
         total = call.heap_bytes + _private_bytes(call.world_size)
-        self._library.attach(call.rank, call.world_size, meeting.segments, total)
-        self._private = self._library.heap_alloc(_WORD_STRIDE * call.world_size, _WORD_STRIDE)
+        try:
+            self._library.attach(call.rank, call.world_size, meeting.segments, total)
+            self._private = self._library.heap_alloc(_WORD_STRIDE * call.world_size, _WORD_STRIDE)
+        except native.NativeError as error:
+            self._status.announce(State.EXITED, f"{type(error).__name__}: {error}")
+            with contextlib.suppress(native.NativeError):
+                self._library.detach()
+            raise
         self._base = self._library.heap_base(call.rank)
         self._end = self._base + total
         ctypes.memset(self._base + self._private, 0, _WORD_STRIDE * call.world_size)
@@ -72,68 +81,40 @@ class Job:
     # ------------------------------------------------------------------------------------------- peers
 
     def check_peers(self) -> None:
-        """Raises RuntimeError when this process waits for something that no peer can give any more.
+        """Raises PeerGoneError when this process waits for something that no peer can give any more.
 
         To be called now and then while kernels run or wait. A barrier of kernels fails as soon as one of the ranks
         that it waits for has gone; other waits fail when all other ranks have, since any of them might signal.
         """
-        self._look()
-        if not self._gone:
+        self._peers.look()
+        if not self._peers.gone:
             return
-        if not self._is_alone():
-            self._alone_since = None
-        elif self._alone_since is None:
+        if self._alone_since is None and self._peers.all_gone():
             self._alone_since = time.monotonic()
         alone = self._alone_since is not None and time.monotonic() - self._alone_since >= _ALONE_SECONDS
         for wait in self._library.describe_waits():
-            missing = [pe for pe in wait.get("missing_pes") or [] if pe in self._gone]
-            if missing or (alone and wait.get("seconds", 0.0) >= _ALONE_SECONDS):
-                where = f" at {wait['file']}:{wait['line']}" if wait.get("file") else ""
-                who = self._describe(missing or sorted(self._gone))
-                raise RuntimeError(
-                    f"rank {self.rank} waits in {wait.get('primitive')} of {wait.get('kernel') or 'the host'}{where}, "
-                    f"but {who}"
+            missing = self._peers.missing(wait.get("missing_pes") or [])
+            if not missing and alone and wait["seconds"] >= _ALONE_SECONDS:
+                missing = sorted(self._peers.gone)
+            if missing:
+                raise PeerGoneError(
+                    f"rank {self.rank} waits in {_describe_wait(wait)}, but {self._peers.describe(missing)}"
                 )
 
-    def _look(self) -> None:
-        """Notes peers that have ended since the last look."""
-        for fd, _ in self._poll.poll(0):
-            self._poll.unregister(fd)
-            rank = self._rank_of_pidfd[fd]
-            self._gone[rank] = self._ending(rank)
-        for rank in range(self.world_size):
-            if rank != self.rank and rank not in self._gone and self._status.state(rank)[0] is not State.MEMBER:
-                self._gone[rank] = self._ending(rank)
-
-    def _ending(self, rank: int) -> str:
-        state, text = self._status.state(rank)
-        who = f"rank {rank} (process {self._pids[rank]})"
-        if state is State.FINALIZED:
-            return f"{who} has finalized shmem"
-        if state is State.EXITED:
-            return f"{who} exited without aclshmem_finalize" + (f" after {text}" if text else "")
-        return f"{who} was killed or crashed"
-
-    def _is_alone(self) -> bool:
-        return len(self._gone) == self.world_size - 1 > 0
-
-    def _describe(self, ranks: list[int]) -> str:
-        return "; ".join(self._gone[rank] for rank in ranks)
-
-    def _wait(self, what: str, ready: Callable[[int], bool], needed: list[int] | None) -> None:
+    def _wait(self, what: str, ready: Callable[[int], bool], needed: Iterable[int] | None) -> None:
         """Waits in slices until `ready(slice_ns)`.
 
         `needed` are the ranks without which it cannot become ready; None: any other rank may make it so.
         """
         while not ready(SLICE_NS):
-            self._look()
-            if needed is None:
-                missing = sorted(self._gone) if self._is_alone() else []
-            else:
-                missing = [rank for rank in needed if rank in self._gone]
-            # The last thing that a rank did may have been what this one waits for.
-            if missing and not ready(0):
-                raise RuntimeError(f"rank {self.rank} waits in {what}, but {self._describe(missing)}")
+            self._fail_if_alone(what, ready, needed)
+
+    def _fail_if_alone(self, what: str, ready: Callable[[int], bool], needed: Iterable[int] | None) -> None:
+        self._peers.look()
+        missing = self._peers.missing(needed)
+        # The last thing that a rank did may have been what this one waits for.
+        if missing and not ready(0):
+            raise PeerGoneError(f"rank {self.rank} waits in {what}, but {self._peers.describe(missing)}")
 
     # -------------------------------------------------------------------------------- collective calls
 
@@ -141,7 +122,8 @@ class Job:
         """Waits until the hosts of all ranks have called it.
 
         Raises:
-            RuntimeError: a rank has ended or finalized, or makes another collective call.
+            PeerGoneError: a rank has ended or finalized.
+            RuntimeError: a rank makes another collective call.
         """
         self._together(CollectiveCall(name))
 
@@ -151,7 +133,7 @@ class Job:
         Any two ranks count the barriers that they are both in, so teams need no numbers that all ranks agree on.
 
         Raises:
-            RuntimeError: a member has ended or finalized.
+            PeerGoneError: a member has ended or finalized.
         """
         others = [rank for rank in members if rank != self.rank]
         self._library.quiet()
@@ -299,7 +281,7 @@ class Job:
 
         Raises:
             ValueError: the address is not possible.
-            RuntimeError: the ranks that could make it so have ended (`needed`: one of these has; else all others).
+            PeerGoneError: the ranks that could make it so have ended (`needed`: one of these has; else all others).
         """
         self.check_range(address, width, self.rank, name, align=width)
         self._wait(name, lambda ns: self._library.wait_until(address, width, compare, value, ns), needed)
@@ -308,13 +290,14 @@ class Job:
         """Waits until the word at `address` is no longer `seen` (signed), or for `slice_ns` nanoseconds.
 
         Raises:
-            RuntimeError: all other ranks have ended.
+            PeerGoneError: all other ranks have ended.
         """
-        if self._library.wait_until(address, width, 1, seen, slice_ns):
-            return
-        self._look()
-        if self._is_alone() and not self._library.wait_until(address, width, 1, seen, 0):
-            raise RuntimeError(f"rank {self.rank} waits in {name}, but {self._describe(sorted(self._gone))}")
+
+        def ready(ns: int) -> bool:
+            return self._library.wait_until(address, width, _NE, seen, ns)
+
+        if not ready(slice_ns):
+            self._fail_if_alone(name, ready, None)
 
     def check_range(self, address: int, bytes_: int, pe: int, name: str, align: int = 1) -> None:
         """Raises ValueError unless `bytes_` bytes at `address` are in the symmetric heap and rank `pe` exists."""
@@ -332,34 +315,60 @@ class Job:
 
     # ------------------------------------------------------------------------------------------- end
 
-    def finalize(self) -> None:
-        """Leaves the job, together with all ranks that are still there. Warns where some are not.
+    def reference(self) -> object:
+        """An object that keeps the heaps mapped for as long as it lives; tensors in symmetric memory hold one.
 
-        The symmetric heap and all tensors in it must not be used any more.
+        Using such a tensor after :meth:`finalize` is an error that must not end the process.
         """
-        global _current, _ended
+        reference = _Reference()
+        self._references += 1
+        finalizer = weakref.finalize(reference, self._drop_reference)
+        finalizer.atexit = False
+        return reference
+
+    def _drop_reference(self) -> None:
+        self._references -= 1
+        _unmap_if_unused()
+
+    def is_referenced(self) -> bool:
+        """Whether an object of :meth:`reference` lives."""
+        return self._references > 0
+
+    def finalize(self) -> None:
+        """Leaves the job, together with all ranks. Warns where some are gone already.
+
+        Raises:
+            RuntimeError: another rank makes another collective call; this one has left all the same.
+        """
+        global _current, _mapped
         try:
             self._together(CollectiveCall("aclshmem_finalize"))
-        except RuntimeError as error:
+        except PeerGoneError as error:
             warnings.warn(f"aclshmem_finalize did not wait for all ranks: {error}", RuntimeWarning, stacklevel=3)
         finally:
             self._status.announce(State.FINALIZED)
-            if _current is self:
-                _current, _ended = None, True
             self._close()
-            self._library.detach()
+            _current, _mapped = None, self
+            _unmap_if_unused()
 
     def _close(self) -> None:
+        self._peers.close()
         self._status.close()
-        for fd in self._pidfds:
-            os.close(fd)
-        self._pidfds = []
 
-    def announce_exit(self) -> None:
-        """Tells the peers, at the end of the interpreter, that this rank goes without a finalize, and why."""
-        error = getattr(sys, "last_value", None)
-        text = f"{type(error).__name__}: {error}" if error is not None else ""
-        self._status.announce(State.EXITED, text)
+    def abandon(self, reason: str) -> None:
+        """Leaves the job without waiting for anybody, and tells the peers why: `reason` may be "".
+
+        For a process that lives on but cannot go on with the job.
+        """
+        global _current, _mapped
+        self.announce_exit(reason)
+        self._close()
+        _current, _mapped = None, self
+        _unmap_if_unused()
+
+    def announce_exit(self, reason: str) -> None:
+        """Tells the peers that this rank goes without a finalize, and why."""
+        self._status.announce(State.EXITED, reason)
 
     def forget(self) -> None:
         """Gives up the membership without a word: this is a fork of the rank, not the rank."""
@@ -367,9 +376,29 @@ class Job:
             self._close()
 
 
+class _Reference:
+    """Stands for something that lies in the heaps of a job."""
+
+
+def _describe_wait(wait: dict[str, Any]) -> str:
+    """A wait of `describe_waits`, in words."""
+    where = f" at {wait['file']}:{wait['line']}" if wait["file"] else ""
+    return f"{wait['primitive']} of {wait['kernel'] or 'the host'}{where}"
+
+
 _current: Job | None = None
-_ended = False
-_inherited = False
+# The last job that this process has left, while its heaps are still mapped.
+_mapped: Job | None = None
+_has_left = False
+
+
+def _unmap_if_unused() -> None:
+    global _mapped, _has_left
+    if _mapped is not None:
+        _has_left = True
+        if not _mapped.is_referenced():
+            _mapped = None
+            native.library().detach()
 
 
 def current() -> Job | None:
@@ -385,7 +414,7 @@ def require(name: str) -> Job:
     """
     if _current is not None:
         return _current
-    if _ended:
+    if _has_left:
         raise RuntimeError(f"{name} was called after aclshmem_finalize: initialise shmem again first")
     raise RuntimeError(f"{name} needs shmem to be initialised: call aclshmem_init first")
 
@@ -400,7 +429,7 @@ def attach(endpoint: str, rank: int, world_size: int, heap_bytes: int, timeout: 
         ValueError: rank, world size or heap size is not possible.
         RendezvousError: the ranks could not meet (a subclass of RuntimeError).
     """
-    global _current, _inherited
+    global _current, _mapped
     if _current is not None:
         raise RuntimeError(
             f"this process is already rank {_current.rank} of the job at {_current.endpoint}: "
@@ -409,9 +438,9 @@ def attach(endpoint: str, rank: int, world_size: int, heap_bytes: int, timeout: 
     if heap_bytes <= 0:
         raise ValueError(f"local_mem_size is {heap_bytes} bytes: it must be at least 1")
     library = native.library()
-    if _inherited:
+    if _mapped is not None:
+        _mapped = None
         library.detach()
-        _inherited = False
     segment_bytes = library.segment_bytes(heap_bytes + _private_bytes(max(world_size, 1)))
     call = rendezvous.Call(endpoint, rank, world_size, heap_bytes, segment_bytes, timeout)
     meeting = rendezvous.meet(call)
@@ -422,30 +451,41 @@ def attach(endpoint: str, rank: int, world_size: int, heap_bytes: int, timeout: 
         raise
     meeting.close_segments()
     _current = job
-    job.barrier("aclshmem_init")
+    # Also run where multiprocessing ends a child without the interpreter's own exit handlers.
+    multiprocessing.util.Finalize(None, _say_goodbye, exitpriority=0)
+    try:
+        job.barrier("aclshmem_init")
+    except BaseException as error:
+        job.abandon(f"{type(error).__name__}: {error}")
+        raise
     return job
 
 
 def _private_bytes(world_size: int) -> int:
     """What the job itself needs of the heap, in bytes, in whole pages."""
-    return -(-_WORD_STRIDE * world_size // mmap_page()) * mmap_page()
+    page = mmap.PAGESIZE
+    return -(-_WORD_STRIDE * world_size // page) * page
 
 
-def mmap_page() -> int:
-    return os.sysconf("SC_PAGE_SIZE")
-
-
-@atexit.register
 def _say_goodbye() -> None:
     if _current is not None:
-        _current.announce_exit()
+        # The heaps stay mapped: what ends after this may use them.
+        _current.announce_exit(_describe_exit())
+
+
+def _describe_exit() -> str:
+    """The error that ends this interpreter, or ""."""
+    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+    if isinstance(error, SystemExit) and error.__context__ is not None:
+        error = error.__context__
+    return f"{type(error).__name__}: {error}" if error is not None else ""
 
 
 def _forget_in_child() -> None:
-    global _current, _inherited
+    global _current, _mapped
     if _current is not None:
         _current.forget()
-        _current, _inherited = None, True
+        _current, _mapped = None, _current
 
 
 os.register_at_fork(after_in_child=_forget_in_child)

@@ -162,7 +162,7 @@ def aclshmem_info_get_name() -> str:
 
 
 def set_conf_store_tls(enable: bool, tls_info: str) -> int:
-    """Returns 0. Ranks meet within the host, over a socket that other users cannot read: there is nothing to encrypt."""
+    """Returns 0. Ranks meet within the host, over a socket that no other user reads: there is nothing to encrypt."""
     if not isinstance(enable, bool) or not isinstance(tls_info, str):
         raise TypeError(f"set_conf_store_tls takes a bool and a str, not {enable!r} and {tls_info!r}")
     return 0

@@ -42,9 +42,10 @@ def aclshmem_create_tensor(shape: Sequence[int], dtype: torch.dtype | None = Non
     elements = math.prod(sizes)
     if min(sizes, default=1) < 0 or elements == 0:
         raise ValueError(f"{name}: shape is {sizes}: a tensor in symmetric memory must have elements")
+    device = integer(device_id, "device_id", name)
     torch_device.ensure()
     address = current.alloc(elements * dtype.itemsize, name=name)
-    return torch_device.tensor_from_address(address, sizes, dtype, integer(device_id, "device_id", name), None)
+    return torch_device.tensor_from_address(address, sizes, dtype, device, current.reference())
 
 
 def aclshmem_free_tensor(tensor: torch.Tensor) -> None:
