@@ -20,8 +20,9 @@ _BOOTSTRAP = (
     "import json, sys; settings = json.loads(sys.argv[1]); sys.path[:] = settings['path']; "
     "from triton_dist.testing.ranks.zygote import main; main(settings)"
 )
-# In seconds: imports on a loaded machine; ranks that have been killed; a zygote that has been told to leave.
-_TIME_TO_START = 300.0
+# In seconds: imports on a loaded machine, and a build where the package is an editable install; ranks that have been
+# killed; a zygote that has been told to leave.
+_TIME_TO_START = 600.0
 _TIME_TO_END = 10.0
 _TIME_TO_LEAVE = 3.0
 _LOOK = 0.05
@@ -77,7 +78,7 @@ class ZygoteClient:
         """Waits until ranks can be forked; `while_waiting` is called now and then and may raise.
 
         Raises:
-            ZygoteError: the process ended, or is not ready after five minutes.
+            ZygoteError: the process ended, or is not ready after ten minutes.
         """
         deadline = time.monotonic() + _TIME_TO_START
         while not self._ready:

@@ -39,6 +39,10 @@ _PRELOADED = (
     "triton.language",
     "triton_dist.language",
     "triton_dist.language.extra.libshmem_device",
+    "triton_dist.compiler.backend",
+    "triton_dist.runtime.launcher",
+    # Of an editable install: the first import looks whether csrc must be built again.
+    "triton_dist._build_info",
     "shmem",
     "torch_npu",
 )
@@ -55,6 +59,7 @@ def main(settings: dict[str, Any]) -> NoReturn:
     channel = Channel.of_descriptor(settings["channel"])
     began = time.monotonic()
     _preload()
+    _compute_ahead()
     become_subreaper()
     # Without this a rank's first collection would touch, and so copy, every page that it shares with the zygote.
     gc.collect()
@@ -72,6 +77,13 @@ def _preload() -> None:
         except BaseException:
             # Kept for the one who asks why a rank had to import it again.
             traceback.print_exc()
+
+
+def _compute_ahead() -> None:
+    """Computes what every rank would compute for itself with its first kernel: hashes of files, no operators."""
+    compiler = sys.modules.get("triton.compiler.compiler")
+    if compiler is not None:
+        compiler.triton_key()
 
 
 class Zygote:

@@ -1,0 +1,1 @@
+"""The pytest plugin: leases, ranks, reports, and that nothing is left of them."""
