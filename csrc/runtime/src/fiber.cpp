@@ -25,10 +25,10 @@ void forget(boost::context::fiber &&fiber) noexcept {
 
 } // namespace
 
-Fiber::~Fiber() {
-  abandon();
-  if (isAlive) {
-    // Idle in loop(), suspended like a body: the same road out.
+Fiber::~Fiber() { end(); }
+
+void Fiber::end() noexcept {
+  if (isAlive) { // in a body, or idle in loop(): suspended either way
     isGivenUp = true;
     switchIn();
   }
@@ -74,9 +74,8 @@ void Fiber::start(Body newBody, void *newArgument) {
 void Fiber::resume() { switchIn(); }
 
 void Fiber::abandon() noexcept {
-  if (isBusy() && isAlive) {
-    isGivenUp = true;
-    switchIn();
+  if (isBusy() || !SanitizerContext::kOutlivesFork) {
+    end();
   }
 }
 

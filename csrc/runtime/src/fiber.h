@@ -26,7 +26,7 @@ public:
   void start(Body body, void *argument);
   /// Goes on behind suspend(); returns when the body is suspended again, done or has left.
   void resume();
-  /// Gives up the suspended body.
+  /// Gives up the suspended body, if there is one.
   void abandon() noexcept;
   /// Whether a body has begun and is neither done nor given up.
   [[nodiscard]] bool isBusy() const noexcept { return body != nullptr; }
@@ -37,6 +37,7 @@ public:
 
 private:
   void create();
+  void end() noexcept;
   [[noreturn]] void loop();
   void switchIn();
 

@@ -34,6 +34,13 @@ namespace tdist::sim {
 /// thread that runs it.
 class SanitizerContext {
 public:
+  /// ThreadSanitizer counts the fibers of a forked process as ended with its threads.
+#if defined(TDIST_TSAN)
+  static constexpr bool kOutlivesFork = false;
+#else
+  static constexpr bool kOutlivesFork = true;
+#endif
+
   /// Of a fiber whose stack is given.
   void create([[maybe_unused]] const void *bottom, [[maybe_unused]] std::size_t size) noexcept {
 #if defined(TDIST_ASAN)
