@@ -12,6 +12,7 @@ from typing import Any
 
 import light_ranks
 import pytest
+
 from triton_dist.runtime import job, session
 
 HEAP = 1 << 20

@@ -11,6 +11,7 @@ from typing import Any
 
 import light_ranks
 import pytest
+
 from triton_dist.runtime import rendezvous
 
 MIB = 1 << 20

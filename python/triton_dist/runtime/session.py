@@ -28,7 +28,7 @@ def endpoint(ip_port: str) -> str:
             raise ValueError(f"ip_port is {ip_port!r}: it must look like tcp://127.0.0.1:8666")
     session = env.TRITON_DIST_SESSION.get()
     if session is not None:
-        return f"session {session}"
+        return f"lease {session}"
     session = env.SHMEM_UID_SESSION_ID.get()
     if session is not None:
         if not _is_address(session):
