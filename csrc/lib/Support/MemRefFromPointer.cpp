@@ -21,13 +21,12 @@ Value tdist::memRefFromPointer(OpBuilder &builder, Location location, MemRefType
   descriptor.setConstantOffset(builder, location, 0);
   int64_t stride = 1;
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
-    const int64_t size = type.isDynamicDim(dim) ? std::numeric_limits<int64_t>::max()
-                                                : type.getDimSize(dim);
+    const int64_t size =
+        type.isDynamicDim(dim) ? std::numeric_limits<int64_t>::max() : type.getDimSize(dim);
     descriptor.setConstantSize(builder, location, dim, size);
     descriptor.setConstantStride(builder, location, dim, stride);
     stride *= size;
   }
-  return builder
-      .create<UnrealizedConversionCastOp>(location, type, ValueRange{Value(descriptor)})
+  return builder.create<UnrealizedConversionCastOp>(location, type, ValueRange{Value(descriptor)})
       .getResult(0);
 }

@@ -35,14 +35,14 @@ public:
   LogicalResult build() {
     const unsigned count = kernel.getNumArguments();
     if (count < programArguments || kernel.getNumResults() != 0)
-      return kernel.emitError("is not a kernel of triton-ascend's adapter: expected no result, and "
-                              "the numbers and ids of programs as its last six arguments, but its "
-                              "type is ")
+      return kernel.emitOpError(
+                 "is not a kernel of triton-ascend's adapter: expected no result, and "
+                 "the numbers and ids of programs as its last six arguments, but its "
+                 "type is ")
              << kernel.getFunctionType();
     builder.setInsertionPointToEnd(builder.getInsertionBlock());
     auto entry = builder.create<func::FuncOp>(
-        location, entryName,
-        builder.getFunctionType({pointerType, pointerType, pointerType}, {}));
+        location, entryName, builder.getFunctionType({pointerType, pointerType, pointerType}, {}));
     Block *block = entry.addEntryBlock();
     builder.setInsertionPointToStart(block);
 
@@ -50,21 +50,22 @@ public:
     int32_t slot = 0;
     for (auto [index, type] :
          llvm::enumerate(kernel.getArgumentTypes().drop_back(programArguments))) {
-      FailureOr<Value> operand =
-          isHidden(index) ? hiddenArgument(type) : userArgument(block->getArgument(0), slot++, type);
+      FailureOr<Value> operand = isHidden(index)
+                                     ? hiddenArgument(type)
+                                     : userArgument(block->getArgument(0), slot++, type);
       if (failed(operand))
         return failure();
       operands.push_back(*operand);
     }
     for (unsigned index = 0; index < programArguments; ++index) {
       Value array = block->getArgument(index < 3 ? 1 : 2);
-      operands.push_back(load(builder.getI32Type(),
-                              element(array, builder.getI32Type(), static_cast<int32_t>(index % 3))));
+      operands.push_back(load(builder.getI32Type(), element(array, builder.getI32Type(),
+                                                            static_cast<int32_t>(index % 3))));
     }
     builder.create<func::CallOp>(location, kernel, operands);
     builder.create<func::ReturnOp>(location);
-    kernel->setAttr("llvm.linkage", LLVM::LinkageAttr::get(builder.getContext(),
-                                                           LLVM::Linkage::Internal));
+    kernel->setAttr("llvm.linkage",
+                    LLVM::LinkageAttr::get(builder.getContext(), LLVM::Linkage::Internal));
     return success();
   }
 
@@ -80,7 +81,7 @@ private:
   FailureOr<Value> hiddenArgument(Type type) {
     auto memref = dyn_cast<MemRefType>(type);
     if (!memref)
-      return kernel.emitError("has a lock or workspace argument of type ") << type;
+      return kernel.emitOpError("has a lock or workspace argument of type ") << type;
     return tdist::memRefFromPointer(builder, location, memref,
                                     builder.create<LLVM::ZeroOp>(location, pointerType));
   }
@@ -96,7 +97,7 @@ private:
     }
     if (type.isIntOrFloat() && type.getIntOrFloatBitWidth() <= 64)
       return load(type, address);
-    return kernel.emitError("has an argument of type ") << type << ": not supported";
+    return kernel.emitOpError("has an argument of type ") << type << ": not supported";
   }
 
   Value element(Value array, Type type, int32_t index) {
@@ -120,8 +121,7 @@ struct AddKernelEntry : tdist::impl::AddKernelEntryBase<AddKernelEntry> {
       if (!function.isExternal())
         kernels.push_back(function);
     if (kernels.size() != 1) {
-      getOperation().emitError("expected one kernel in the module, and found ")
-          << kernels.size();
+      getOperation().emitError("expected one kernel in the module, and found ") << kernels.size();
       return signalPassFailure();
     }
     if (failed(EntryBuilder(getOperation(), kernels.front()).build()))

@@ -21,25 +21,22 @@ using namespace mlir;
 namespace {
 
 /// Bytes that one element takes in memory: Triton stores an i1 as a byte.
-int64_t elementBytes(MemRefType type) {
-  return llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
+int64_t elementBytes(MemRefType type) { return llvm::divideCeil(type.getElementTypeBitWidth(), 8); }
 
 /// The op is moved to the buffer of the view, so a second run of the pass finds an offset of 0.
 void addOffset(memref::ExtractAlignedPointerAsIndexOp address, MemRefType type) {
   OpBuilder builder(address);
   const Location location = address.getLoc();
-  auto metadata =
-      builder.create<memref::ExtractStridedMetadataOp>(location, address.getSource());
-  Value base = builder.create<memref::ExtractAlignedPointerAsIndexOp>(location,
-                                                                      metadata.getBaseBuffer());
+  auto metadata = builder.create<memref::ExtractStridedMetadataOp>(location, address.getSource());
+  Value base =
+      builder.create<memref::ExtractAlignedPointerAsIndexOp>(location, metadata.getBaseBuffer());
   // A view of a view has one offset, from the buffer: its type or its descriptor says which.
   const int64_t known = cast<StridedLayoutAttr>(type.getLayout()).getOffset();
   const int64_t size = elementBytes(type);
   Value bytes;
   if (ShapedType::isDynamic(known))
-    bytes = builder.create<arith::MulIOp>(
-        location, metadata.getOffset(), builder.create<arith::ConstantIndexOp>(location, size));
+    bytes = builder.create<arith::MulIOp>(location, metadata.getOffset(),
+                                          builder.create<arith::ConstantIndexOp>(location, size));
   else
     bytes = builder.create<arith::ConstantIndexOp>(location, known * size);
   address.replaceAllUsesWith(builder.create<arith::AddIOp>(location, base, bytes).getResult());

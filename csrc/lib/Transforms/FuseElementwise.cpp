@@ -32,9 +32,9 @@ void generalizeMap(IRRewriter &rewriter, linalg::MapOp op) {
   const AffineMap identity =
       rewriter.getMultiDimIdentityMap(cast<ShapedType>(op.getInit().getType()).getRank());
   const SmallVector<AffineMap> maps(op.getInputs().size() + 1, identity);
-  auto generic = rewriter.create<linalg::GenericOp>(
-      op.getLoc(), op->getResultTypes(), op.getInputs(), op.getInit(), maps,
-      op.getIteratorTypesArray());
+  auto generic =
+      rewriter.create<linalg::GenericOp>(op.getLoc(), op->getResultTypes(), op.getInputs(),
+                                         op.getInit(), maps, op.getIteratorTypesArray());
   rewriter.inlineRegionBefore(op.getMapper(), generic.getRegion(), generic.getRegion().begin());
   generic.getBody()->addArgument(getElementTypeOrSelf(op.getInit().getType()), op.getLoc());
   rewriter.replaceOp(op, generic.getResults());
@@ -64,9 +64,8 @@ bool shouldFuse(OpOperand *operand) {
   if (producer->hasOneUse())
     return true;
   auto generic = dyn_cast<linalg::GenericOp>(producer);
-  return generic && llvm::none_of(generic.getDpsInputs(), [](Value input) {
-           return isa<ShapedType>(input.getType());
-         });
+  return generic && llvm::none_of(generic.getDpsInputs(),
+                                  [](Value input) { return isa<ShapedType>(input.getType()); });
 }
 
 /// Lets LLVM vectorize sums and products: their order is free.
@@ -77,9 +76,9 @@ void relaxReductions(func::FuncOp function) {
     for (Operation &inner : *op.getBody())
       if (isa<arith::AddFOp, arith::MulFOp>(inner)) {
         auto math = cast<arith::ArithFastMathInterface>(inner);
-        inner.setAttr(math.getFastMathAttrName(),
-                      arith::FastMathFlagsAttr::get(op.getContext(),
-                                                    arith::FastMathFlags::reassoc));
+        inner.setAttr(
+            math.getFastMathAttrName(),
+            arith::FastMathFlagsAttr::get(op.getContext(), arith::FastMathFlags::reassoc));
       }
   });
 }

@@ -50,13 +50,12 @@ bool isAllocatedIn(Value value, Operation *loop) {
 
 Value allocate(OpBuilder &builder, Location location, Value like) {
   auto type = cast<MemRefType>(like.getType());
-  return builder.create<memref::AllocOp>(
-      location, MemRefType::get(type.getShape(), type.getElementType()));
+  return builder.create<memref::AllocOp>(location,
+                                         MemRefType::get(type.getShape(), type.getElementType()));
 }
 
 Value castTo(OpBuilder &builder, Location location, Type type, Value value) {
-  return value.getType() == type ? value
-                                 : builder.create<memref::CastOp>(location, type, value);
+  return value.getType() == type ? value : builder.create<memref::CastOp>(location, type, value);
 }
 
 LogicalResult ownBuffers(LoopLikeOpInterface loop) {

@@ -54,11 +54,10 @@ public:
         continue;
       }
       onStack += bytes;
-      alloc.replaceAllUsesWith(
-          builder
-              .create<memref::AllocaOp>(alloc.getLoc(), alloc.getType(),
-                                        builder.getI64IntegerAttr(alignment))
-              .getMemref());
+      alloc.replaceAllUsesWith(builder
+                                   .create<memref::AllocaOp>(alloc.getLoc(), alloc.getType(),
+                                                             builder.getI64IntegerAttr(alignment))
+                                   .getMemref());
     }
     if (!inBlock.empty())
       placeInBlock(builder, inBlock);
@@ -68,7 +67,6 @@ public:
   }
 
 private:
-
   void placeInBlock(OpBuilder &builder, ArrayRef<memref::AllocOp> allocs) {
     int64_t total = 0;
     for (memref::AllocOp alloc : allocs)
@@ -82,14 +80,15 @@ private:
     };
     func::FuncOp alloc = declare("tdist_sim_alloc", {i64, i64}, {pointerType});
     alloc.setResultAttr(0, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-    Value block = builder
-                      .create<func::CallOp>(location, alloc,
-                                            ValueRange{constant(alignment), constant(total)})
-                      .getResult(0);
+    Value block =
+        builder
+            .create<func::CallOp>(location, alloc, ValueRange{constant(alignment), constant(total)})
+            .getResult(0);
     int64_t offset = 0;
     for (memref::AllocOp buffer : allocs) {
-      Value pointer = builder.create<LLVM::GEPOp>(location, pointerType, builder.getI8Type(), block,
-                                                  ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+      Value pointer =
+          builder.create<LLVM::GEPOp>(location, pointerType, builder.getI8Type(), block,
+                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
       offset += llvm::alignTo(bytesOf(buffer.getType()), alignment);
       buffer.replaceAllUsesWith(
           tdist::memRefFromPointer(builder, buffer.getLoc(), buffer.getType(), pointer));

@@ -44,9 +44,10 @@ cl::opt<unsigned> optLevel("opt-level", cl::desc("Optimisation level, 0 to 3"), 
                            cl::cat(category));
 cl::opt<bool> debugInfo("debug-info", cl::desc("Write line tables for debuggers"),
                         cl::cat(category));
-cl::opt<bool> printTarget("print-target",
-                          cl::desc("Print triple, CPU and features that code is made for, and stop"),
-                          cl::cat(category));
+cl::opt<bool>
+    printTarget("print-target",
+                cl::desc("Print triple, CPU and features that code is made for, and stop"),
+                cl::cat(category));
 
 /// The machine that this process runs on.
 struct HostTarget {
@@ -103,8 +104,8 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(const HostTarget &host)
   // a * b + c rounds twice unless the kernel asks for a fused multiply-add.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(host.triple, host.cpu, host.features, options,
-                                  llvm::Reloc::PIC_, std::nullopt, codegenLevel()));
+      target->createTargetMachine(host.triple, host.cpu, host.features, options, llvm::Reloc::PIC_,
+                                  std::nullopt, codegenLevel()));
 }
 
 /// glibc's vector functions stand for exp, log, ... in loops; -lm finds them.
@@ -123,17 +124,19 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = optLevel > 1;
   tuning.SLPVectorization = optLevel > 1;
+  // Tiles have static shapes, so LLVM would unroll whole loops before it looks for vectors in them.
+  tuning.LoopUnrolling = false;
   llvm::PassBuilder passes(&machine, tuning);
-  functions.registerPass([&] {
-    return llvm::TargetLibraryAnalysis(libraryInfo(machine.getTargetTriple()));
-  });
+  functions.registerPass(
+      [&] { return llvm::TargetLibraryAnalysis(libraryInfo(machine.getTargetTriple())); });
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(components);
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager manager = optLevel == 0 ? passes.buildO0DefaultPipeline(passLevel())
-                                                  : passes.buildPerModuleDefaultPipeline(passLevel());
+  llvm::ModulePassManager manager = optLevel == 0
+                                        ? passes.buildO0DefaultPipeline(passLevel())
+                                        : passes.buildPerModuleDefaultPipeline(passLevel());
   manager.run(module, modules);
 }
 
@@ -172,7 +175,8 @@ bool writeLLVM(const llvm::Module &module) {
   return true;
 }
 
-std::unique_ptr<llvm::Module> translate(mlir::MLIRContext &context, llvm::LLVMContext &llvmContext) {
+std::unique_ptr<llvm::Module> translate(mlir::MLIRContext &context,
+                                        llvm::LLVMContext &llvmContext) {
   llvm::SourceMgr sources;
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> input = mlir::openInputFile(inputName, &error);
@@ -204,7 +208,8 @@ int main(int argc, char **argv) {
 
   const HostTarget host;
   if (printTarget) {
-    llvm::outs() << host.triple << "\n" << host.cpu << "\n" << host.features << "\n";
+    llvm::outs() << "triple: " << host.triple << "\ncpu: " << host.cpu
+                 << "\nfeatures: " << host.features << "\n";
     return 0;
   }
   std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(host);

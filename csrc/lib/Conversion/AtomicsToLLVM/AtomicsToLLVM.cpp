@@ -98,8 +98,8 @@ public:
       step[dim] = builder.create<arith::ConstantIndexOp>(location, 1);
     }
     auto metadata = builder.create<memref::ExtractStridedMetadataOp>(location, target);
-    Value base = builder.create<memref::ExtractAlignedPointerAsIndexOp>(location,
-                                                                        metadata.getBaseBuffer());
+    Value base =
+        builder.create<memref::ExtractAlignedPointerAsIndexOp>(location, metadata.getBaseBuffer());
     scf::buildLoopNest(builder, location, lower, upper, step,
                        [&](OpBuilder &body, Location, ValueRange position) {
                          Value pointer = elementPointer(body, metadata, base, position);
@@ -160,8 +160,8 @@ private:
     if (alloc.getType().getShape() == type.getShape())
       return alloc;
     // Lanes that the mask leaves out have no old value; they read as zero.
-    Value zero = builder.create<arith::ConstantOp>(
-        op.getLoc(), builder.getZeroAttr(type.getElementType()));
+    Value zero =
+        builder.create<arith::ConstantOp>(op.getLoc(), builder.getZeroAttr(type.getElementType()));
     builder.create<linalg::FillOp>(op.getLoc(), zero, Value(alloc));
     return builder.create<memref::SubViewOp>(op.getLoc(), alloc, subview.getMixedOffsets(),
                                              subview.getMixedSizes(), subview.getMixedStrides());
@@ -211,15 +211,15 @@ private:
     const Location location = op.getLoc();
     Value index = metadata.getOffset();
     for (auto [stride, at] : llvm::zip_equal(metadata.getStrides(), position))
-      index = builder.create<arith::AddIOp>(
-          location, index, builder.create<arith::MulIOp>(location, at, stride));
+      index = builder.create<arith::AddIOp>(location, index,
+                                            builder.create<arith::MulIOp>(location, at, stride));
     Type pointerType = LLVM::LLVMPointerType::get(builder.getContext());
-    Value address =
-        builder.create<arith::IndexCastOp>(location, builder.getI64Type(), base);
+    Value address = builder.create<arith::IndexCastOp>(location, builder.getI64Type(), base);
     Value element = builder.create<arith::IndexCastOp>(location, builder.getI64Type(), index);
     return builder.create<LLVM::GEPOp>(
         location, pointerType, type.getElementType(),
-        builder.create<LLVM::IntToPtrOp>(location, pointerType, address), ArrayRef<LLVM::GEPArg>{element});
+        builder.create<LLVM::IntToPtrOp>(location, pointerType, address),
+        ArrayRef<LLVM::GEPArg>{element});
   }
 
   /// Operands that are tensors stay tensors here, so that bufferization knows when they are read.
@@ -236,17 +236,14 @@ private:
       Value desired = toInteger(builder, operands[1]);
       auto exchange = builder.create<LLVM::AtomicCmpXchgOp>(location, pointer, expected, desired,
                                                             order, failureOrder(order));
-      return fromInteger(builder,
-                         builder.create<LLVM::ExtractValueOp>(location, exchange, 0));
+      return fromInteger(builder, builder.create<LLVM::ExtractValueOp>(location, exchange, 0));
     }
     if (kind == "exch")
-      return fromInteger(builder, builder.create<LLVM::AtomicRMWOp>(
-                                      location, LLVM::AtomicBinOp::xchg, pointer,
-                                      toInteger(builder, operands[0]), order));
-    if (std::optional<LLVM::AtomicBinOp> instruction =
-            findInstruction(kind, type.getElementType()))
-      return builder.create<LLVM::AtomicRMWOp>(location, *instruction, pointer, operands[0],
-                                               order);
+      return fromInteger(
+          builder, builder.create<LLVM::AtomicRMWOp>(location, LLVM::AtomicBinOp::xchg, pointer,
+                                                     toInteger(builder, operands[0]), order));
+    if (std::optional<LLVM::AtomicBinOp> instruction = findInstruction(kind, type.getElementType()))
+      return builder.create<LLVM::AtomicRMWOp>(location, *instruction, pointer, operands[0], order);
     return updateInLoop(builder, pointer, operands[0]);
   }
 
@@ -255,10 +252,10 @@ private:
     const Location location = op.getLoc();
     Type integer = integerType(builder);
     const int64_t bytes = integer.getIntOrFloatBitWidth() / 8;
-    Value first = builder.create<LLVM::LoadOp>(location, integer, pointer, bytes,
-                                               /*isVolatile=*/false, /*isNonTemporal=*/false,
-                                               /*isInvariant=*/false,
-                                               LLVM::AtomicOrdering::monotonic);
+    Value first =
+        builder.create<LLVM::LoadOp>(location, integer, pointer, bytes,
+                                     /*isVolatile=*/false, /*isNonTemporal=*/false,
+                                     /*isInvariant=*/false, LLVM::AtomicOrdering::monotonic);
     auto loop = builder.create<scf::WhileOp>(
         location, TypeRange{integer}, ValueRange{first},
         [&](OpBuilder &body, Location, ValueRange arguments) {
@@ -270,9 +267,9 @@ private:
           for (Operation &inner : block->without_terminator())
             body.clone(inner, mapping);
           Value updated = mapping.lookupOrDefault(block->getTerminator()->getOperand(0));
-          auto exchange = body.create<LLVM::AtomicCmpXchgOp>(
-              location, pointer, arguments.front(), toInteger(body, updated), order,
-              failureOrder(order));
+          auto exchange = body.create<LLVM::AtomicCmpXchgOp>(location, pointer, arguments.front(),
+                                                             toInteger(body, updated), order,
+                                                             failureOrder(order));
           Value seen = body.create<LLVM::ExtractValueOp>(location, exchange, 0);
           Value done = body.create<LLVM::ExtractValueOp>(location, exchange, 1);
           Value again = body.create<arith::XOrIOp>(
@@ -322,8 +319,7 @@ void yieldInLoop(scf::WhileOp loop, ModuleOp module) {
   constexpr StringLiteral name = "tdist_sim_yield";
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   if (!module.lookupSymbol(name))
-    builder.create<func::FuncOp>(loop.getLoc(), name, builder.getFunctionType({}, {}))
-        .setPrivate();
+    builder.create<func::FuncOp>(loop.getLoc(), name, builder.getFunctionType({}, {})).setPrivate();
   builder.setInsertionPoint(loop.getAfterBody()->getTerminator());
   builder.create<func::CallOp>(loop.getLoc(), name, TypeRange());
 }

@@ -84,18 +84,20 @@ private:
     OpBuilder builder(call.op);
     const Location location = call.op->getLoc();
     if (symbol->constant) {
-      replace(call, builder.create<arith::ConstantOp>(
-                        location,
-                        builder.getIntegerAttr(expected.getResult(0), *symbol->constant)));
+      replace(call,
+              builder.create<arith::ConstantOp>(
+                  location, builder.getIntegerAttr(expected.getResult(0), *symbol->constant)));
       return success();
     }
     SmallVector<Value> operands(call.op->getOperands());
     operands.push_back(
         builder.create<LLVM::AddressOfOp>(location, sourceLocation(call.op->getLoc())));
-    const std::string name = ("tdist_sim_" + call.symbol.drop_front(StringRef("tdist_").size())).str();
+    const std::string name =
+        ("tdist_sim_" + call.symbol.drop_front(StringRef("tdist_").size())).str();
     func::FuncOp function =
-        declare(name, FunctionType::get(module.getContext(), ValueRange(operands).getTypes(),
-                                        expected.getResults()),
+        declare(name,
+                FunctionType::get(module.getContext(), ValueRange(operands).getTypes(),
+                                  expected.getResults()),
                 location);
     replace(call, builder.create<func::CallOp>(location, function, operands).getResult(0));
     return success();
@@ -103,14 +105,13 @@ private:
 
   LogicalResult convertUserCall(const Extern &call) {
     if (call.path.empty())
-      return call.error() << "extern function '" << call.symbol << "' of library '"
-                          << call.library
+      return call.error() << "extern function '" << call.symbol << "' of library '" << call.library
                           << "' has no libpath: on simulated NPUs it must be the path of a shared "
                              "library built for this host";
     if (auto existing = module.lookupSymbol<func::FuncOp>(call.symbol);
         existing && existing.getFunctionType() != call.type())
-      return call.error() << "extern function '" << call.symbol << "' is called as "
-                          << call.type() << " here, and as " << existing.getFunctionType()
+      return call.error() << "extern function '" << call.symbol << "' is called as " << call.type()
+                          << " here, and as " << existing.getFunctionType()
                           << " elsewhere in this kernel";
     libraries.insert(call.path);
     OpBuilder builder(call.op);
@@ -163,10 +164,9 @@ private:
     const Location unknown = UnknownLoc::get(context);
     LLVM::GlobalOp name = fileName(file);
     Type pointer = LLVM::LLVMPointerType::get(context);
-    Type type = LLVM::LLVMStructType::getLiteral(context,
-                                                 {pointer, top.getI32Type(), top.getI32Type()});
-    global = top.create<LLVM::GlobalOp>(unknown, type, /*isConstant=*/true,
-                                        LLVM::Linkage::Internal,
+    Type type =
+        LLVM::LLVMStructType::getLiteral(context, {pointer, top.getI32Type(), top.getI32Type()});
+    global = top.create<LLVM::GlobalOp>(unknown, type, /*isConstant=*/true, LLVM::Linkage::Internal,
                                         "tdist_loc_" + std::to_string(places.size() - 1),
                                         /*value=*/Attribute());
     OpBuilder body = OpBuilder::atBlockEnd(&global.getInitializerRegion().emplaceBlock());
@@ -187,9 +187,8 @@ private:
       const std::string text = file.str() + '\0';
       Type type = LLVM::LLVMArrayType::get(top.getI8Type(), text.size());
       global = top.create<LLVM::GlobalOp>(
-          UnknownLoc::get(module.getContext()), type, /*isConstant=*/true,
-          LLVM::Linkage::Internal, "tdist_file_" + std::to_string(files.size() - 1),
-          top.getStringAttr(text));
+          UnknownLoc::get(module.getContext()), type, /*isConstant=*/true, LLVM::Linkage::Internal,
+          "tdist_file_" + std::to_string(files.size() - 1), top.getStringAttr(text));
     }
     return global;
   }

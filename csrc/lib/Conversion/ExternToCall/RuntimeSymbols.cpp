@@ -67,7 +67,7 @@ FunctionType tdist::RuntimeSymbol::functionType(MLIRContext *context) const {
 }
 
 const tdist::RuntimeSymbol *tdist::findRuntimeSymbol(StringRef name) {
-  const auto *found = llvm::find_if(
-      symbols, [&](const RuntimeSymbol &symbol) { return symbol.name == name; });
+  const auto *found =
+      llvm::find_if(symbols, [&](const RuntimeSymbol &symbol) { return symbol.name == name; });
   return found == symbols.end() ? nullptr : found;
 }

@@ -53,8 +53,9 @@ RegisterTile chooseTile(int64_t rows, int64_t columns, unsigned elementBits, uns
 
 /// The type that products are summed in: 16-bit floats are too narrow for it.
 Type accumulatorType(Type type) {
-  return isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32 ? Float32Type::get(type.getContext())
-                                                                   : type;
+  return isa<FloatType>(type) && type.getIntOrFloatBitWidth() < 32
+             ? Float32Type::get(type.getContext())
+             : type;
 }
 
 class Matmul {
@@ -85,8 +86,8 @@ private:
     auto sourceType = cast<MemRefType>(source.getType());
     if (sourceType.getElementType() == type && sourceType.getLayout().isIdentity())
       return source;
-    Value copy = builder.create<memref::AllocOp>(location,
-                                                 MemRefType::get(sourceType.getShape(), type));
+    Value copy =
+        builder.create<memref::AllocOp>(location, MemRefType::get(sourceType.getShape(), type));
     convertElements(source, copy);
     return copy;
   }
@@ -98,8 +99,8 @@ private:
     builder.create<linalg::GenericOp>(
         location, from, to, ArrayRef{identity, identity}, parallel,
         [&](OpBuilder &body, Location, ValueRange arguments) {
-          body.create<linalg::YieldOp>(
-              location, convertScalar(body, arguments[0], arguments[1].getType()));
+          body.create<linalg::YieldOp>(location,
+                                       convertScalar(body, arguments[0], arguments[1].getType()));
         });
   }
 
@@ -120,8 +121,8 @@ private:
     const int64_t rank = type.getRank();
     const int64_t rows = type.getDimSize(rank - 2);
     const int64_t columns = type.getDimSize(rank - 1);
-    const RegisterTile tile = chooseTile(rows, columns, type.getElementTypeBitWidth(), vectorBits,
-                                         registers);
+    const RegisterTile tile =
+        chooseTile(rows, columns, type.getElementTypeBitWidth(), vectorBits, registers);
     // Columns outside rows: a panel of `b` stays in the cache while the rows of `a` go by.
     SmallVector<Value> lower(rank, index(builder, 0)), upper, step;
     for (int64_t batch = 0; batch < rank - 2; ++batch) {
@@ -181,8 +182,7 @@ private:
   Value multiplyAdd(OpBuilder &body, Value a, Value b, Value sum) {
     if (isa<FloatType>(getElementTypeOrSelf(sum.getType())))
       return body.create<vector::FMAOp>(location, a, b, sum);
-    return body.create<arith::AddIOp>(location, sum,
-                                      body.create<arith::MulIOp>(location, a, b));
+    return body.create<arith::AddIOp>(location, sum, body.create<arith::MulIOp>(location, a, b));
   }
 
   Value plus(OpBuilder &body, Value value, int64_t offset) {

@@ -14,12 +14,10 @@ using namespace mlir;
 namespace {
 
 Value constantLike(OpBuilder &builder, Location location, Value like, double value) {
-  return builder.create<arith::ConstantOp>(location,
-                                           builder.getFloatAttr(like.getType(), value));
+  return builder.create<arith::ConstantOp>(location, builder.getFloatAttr(like.getType(), value));
 }
 
-template <typename Op>
-Value unary(OpBuilder &builder, Location location, ValueRange operands) {
+template <typename Op> Value unary(OpBuilder &builder, Location location, ValueRange operands) {
   return builder.create<Op>(location, operands[0]);
 }
 
@@ -65,11 +63,16 @@ struct Function {
 
 /// Names end in `f` for 32 bits and in `Dh` for 16, but not all of them.
 constexpr std::array functions{
-    Function{"atan", 1, unary<math::AtanOp>},   Function{"isinf", 1, isInf},
-    Function{"isnan", 1, isNan},                Function{"ldexp", 2, ldexp},
-    Function{"log1p", 1, unary<math::Log1pOp>}, Function{"pow", 2, power},
-    Function{"recip", 1, reciprocal},           Function{"relu", 1, relu},
-    Function{"round", 1, unary<math::RoundOp>}, Function{"tan", 1, unary<math::TanOp>},
+    Function{"atan", 1, unary<math::AtanOp>},
+    Function{"isinf", 1, isInf},
+    Function{"isnan", 1, isNan},
+    Function{"ldexp", 2, ldexp},
+    Function{"log1p", 1, unary<math::Log1pOp>},
+    Function{"pow", 2, power},
+    Function{"recip", 1, reciprocal},
+    Function{"relu", 1, relu},
+    Function{"round", 1, unary<math::RoundOp>},
+    Function{"tan", 1, unary<math::TanOp>},
     Function{"tanh", 1, unary<math::TanhOp>},
 };
 
@@ -93,7 +96,6 @@ void tdist::convertDeviceMath(func::CallOp call) {
       !llvm::all_of(call.getOperandTypes(), [](Type type) { return isa<FloatType>(type); }))
     return;
   OpBuilder builder(call);
-  call.getResult(0).replaceAllUsesWith(
-      function->make(builder, call.getLoc(), call.getOperands()));
+  call.getResult(0).replaceAllUsesWith(function->make(builder, call.getLoc(), call.getOperands()));
   call.erase();
 }

@@ -30,11 +30,8 @@ class LoopBuilder {
 public:
   explicit LoopBuilder(Operation *op) : builder(op), location(op->getLoc()) {}
 
-  Value index(int64_t value) {
-    return builder.create<arith::ConstantIndexOp>(location, value);
-  }
-  template <typename Op, typename... Arguments>
-  auto make(Arguments &&...arguments) {
+  Value index(int64_t value) { return builder.create<arith::ConstantIndexOp>(location, value); }
+  template <typename Op, typename... Arguments> auto make(Arguments &&...arguments) {
     return builder.create<Op>(location, std::forward<Arguments>(arguments)...);
   }
 
@@ -125,8 +122,7 @@ Value flip(func::CallOp call, int64_t dim) {
   Value input = call.getOperand(0);
   auto type = cast<RankedTensorType>(input.getType());
   return generate(call, type, [&](OpBuilder &body, ValueRange position) -> Value {
-    Value last =
-        body.create<arith::ConstantIndexOp>(call.getLoc(), type.getDimSize(dim) - 1);
+    Value last = body.create<arith::ConstantIndexOp>(call.getLoc(), type.getDimSize(dim) - 1);
     Value mirrored = body.create<arith::SubIOp>(call.getLoc(), last, position[dim]);
     return body.create<tensor::ExtractOp>(call.getLoc(), input, withDim(position, dim, mirrored));
   });
@@ -171,24 +167,21 @@ Value sort(func::CallOp call, int64_t dim, bool descending) {
     Value shift = loops.make<arith::SubIOp>(stage, step);
     // Steps beyond the stage's own have a negative shift and do nothing.
     Value zero = loops.index(0);
-    Value active =
-        loops.make<arith::CmpIOp>(arith::CmpIPredicate::sge, shift, zero);
-    Value distance = loops.make<arith::ShLIOp>(
-        one, loops.make<arith::MaxSIOp>(shift, zero).getResult());
+    Value active = loops.make<arith::CmpIOp>(arith::CmpIPredicate::sge, shift, zero);
+    Value distance =
+        loops.make<arith::ShLIOp>(one, loops.make<arith::MaxSIOp>(shift, zero).getResult());
     Value other = loops.make<arith::XOrIOp>(at, distance);
     Value first = loops.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, other, at);
-    Value block = loops.make<arith::ShLIOp>(
-        one, loops.make<arith::AddIOp>(stage, one).getResult());
-    Value down = loops.make<arith::CmpIOp>(
-        arith::CmpIPredicate::ne, loops.make<arith::AndIOp>(at, block).getResult(), zero);
+    Value block = loops.make<arith::ShLIOp>(one, loops.make<arith::AddIOp>(stage, one).getResult());
+    Value down = loops.make<arith::CmpIOp>(arith::CmpIPredicate::ne,
+                                           loops.make<arith::AndIOp>(at, block).getResult(), zero);
     if (descending)
-      down = loops.make<arith::XOrIOp>(
-          down, loops.make<arith::ConstantIntOp>(1, 1).getResult());
+      down = loops.make<arith::XOrIOp>(down, loops.make<arith::ConstantIntOp>(1, 1).getResult());
     Value a = loops.make<tensor::ExtractOp>(tensor, withDim(position, dim, at));
     Value b = loops.make<tensor::ExtractOp>(tensor, withDim(position, dim, other));
     Value wrong = loops.make<arith::SelectOp>(down, greater(loops, b, a), greater(loops, a, b));
-    Value swap = loops.make<arith::AndIOp>(
-        wrong, loops.make<arith::AndIOp>(active, first).getResult());
+    Value swap =
+        loops.make<arith::AndIOp>(wrong, loops.make<arith::AndIOp>(active, first).getResult());
     Value newA = loops.make<arith::SelectOp>(swap, b, a);
     Value newB = loops.make<arith::SelectOp>(swap, a, b);
     Value half = loops.make<tensor::InsertOp>(newA, tensor, withDim(position, dim, at));
@@ -240,10 +233,8 @@ void tdist::convertHistogram(Operation *op) {
       !input.getElementType().isInteger() || op->getNumOperands() != 1)
     return;
   LoopBuilder loops(op);
-  Value zero = loops.make<arith::ConstantOp>(
-      loops.builder.getZeroAttr(type.getElementType()));
-  Value one = loops.make<arith::ConstantOp>(
-      loops.builder.getIntegerAttr(type.getElementType(), 1));
+  Value zero = loops.make<arith::ConstantOp>(loops.builder.getZeroAttr(type.getElementType()));
+  Value one = loops.make<arith::ConstantOp>(loops.builder.getIntegerAttr(type.getElementType(), 1));
   Value empty = loops.make<tensor::EmptyOp>(type.getShape(), type.getElementType());
   Value cleared = loops.make<linalg::FillOp>(zero, empty).getResult(0);
   const SmallVector<int64_t> lower(input.getRank(), 0);

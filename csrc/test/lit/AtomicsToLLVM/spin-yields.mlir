@@ -1,0 +1,33 @@
+// RUN: tdist-opt %s --tdist-convert-atomics-to-llvm | FileCheck %s
+
+// CHECK: func.func private @tdist_sim_yield()
+// CHECK-LABEL: func.func @kernel
+// CHECK: scf.while
+// CHECK: llvm.cmpxchg
+// CHECK: } do {
+// CHECK-NEXT: call @tdist_sim_yield()
+// CHECK-NEXT: scf.yield
+#map = affine_map<(d0) -> (d0)>
+func.func @kernel(%lock: memref<1xi32>, %expected: memref<1xi32>, %desired: memref<1xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : i32
+  scf.while : () -> () {
+    linalg.generic {indexing_maps = [#map, #map, #map, #map], iterator_types = ["parallel"]}
+        ins(%lock, %expected, %desired : memref<1xi32>, memref<1xi32>, memref<1xi32>) outs(%lock : memref<1xi32>)
+        attrs = {GenericAtomicRMW = "cas", MemSemantic = "acq_rel", MemSyncScope = "gpu", Software} {
+    ^bb0(%old: i32, %e: i32, %d: i32, %out: i32):
+      %same = arith.cmpi eq, %old, %e : i32
+      %new = arith.select %same, %d, %old : i32
+      linalg.yield %new : i32
+    } loc("k.py":1:1)
+    %result = memref.alloc() : memref<1xi32>
+    memref.copy %lock, %result : memref<1xi32> to memref<1xi32> loc("k.py":1:1)
+    %tensor = bufferization.to_tensor %result restrict writable : memref<1xi32>
+    %old = tensor.extract %tensor[%c0] : tensor<1xi32>
+    %taken = arith.cmpi eq, %old, %c1 : i32
+    scf.condition(%taken)
+  } do {
+    scf.yield
+  }
+  return
+}
