@@ -38,7 +38,7 @@ def test_there_are_no_other_attributes() -> None:
 
 
 def test_an_engine_is_an_engine() -> None:
-    option = ash.InitAttr().option_attr
+    option: Any = ash.InitAttr().option_attr
     option.data_op_engine_type = ash.OpEngineType.SDMA
     assert option.data_op_engine_type is ash.OpEngineType.SDMA
     with pytest.raises(TypeError, match=r"OptionalAttr\.data_op_engine_type takes an OpEngineType"):

@@ -63,7 +63,7 @@ def test_every_rank_gets_the_segments_of_all(world_size: int) -> None:
     for results, leaked, _ in outcomes:
         assert leaked == set()
         # Twice more at the same endpoint, at once; 8 GiB a rank cost next to nothing.
-        expected = (list(range(1, world_size + 1)), {(1 << 33) + 4096}, True, pids, [], world_size)
+        expected: tuple[Any, ...] = (list(range(1, world_size + 1)), {(1 << 33) + 4096}, True, pids, [], world_size)
         assert results == [expected] * 3
 
 

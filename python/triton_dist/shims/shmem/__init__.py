@@ -8,11 +8,22 @@ function, value and reason. What simulated NPUs cannot give raises NotImplemente
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from . import _pyshmem
 from . import core as core
-from ._lifecycle import aclshmem_finalize as aclshmem_finialize  # noqa: F401 - older spelling
 from ._pyshmem import *
 from ._tensors import *
 
-# Functions that exist once for each type or size are made rather than written.
-globals().update({name: value for name, value in vars(_pyshmem).items() if name.startswith("aclshmem")})
+aclshmem_finialize = _pyshmem.aclshmem_finalize
+"""Older spelling."""
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Functions that exist once for each type or size: `aclshmem_int32_p`, `aclshmem_put64`, ..."""
+    return _pyshmem.__getattr__(name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *dir(_pyshmem)]

@@ -7,7 +7,8 @@ from .._teams import my_pe as _my_pe
 from .._teams import pe_count as _pe_count
 from .._teams import team_my_pe as team_my_pe
 from .._teams import team_n_pes as team_n_pes
-from .._types import CmpOp, InitStatus
+from .._types import CmpOp
+from .._types import InitStatus as InitStatus
 from .._types import SignalOp as SignalOp
 
 ComparisonType = CmpOp
