@@ -110,6 +110,12 @@ void HostAliases::writeBack(const at::Tensor &tensor) {
       impl->storage_offset() != host.storage_offset()) {
     impl->set_sizes_and_strides(host.sizes(), host.strides(), host.storage_offset());
   }
+  if (host.is_conj() != tensor.is_conj()) {
+    impl->_set_conj(host.is_conj());
+  }
+  if (host.is_neg() != tensor.is_neg()) {
+    impl->_set_neg(host.is_neg());
+  }
 }
 
 } // namespace tdist::npu

@@ -138,6 +138,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   // torch would choose a convolution by device, and knows none for npu.
   m.impl("convolution", torch::CppFunction::makeFromBoxedFunction<&runOnHostInFloat32>());
   m.impl("convolution_backward", torch::CppFunction::makeFromBoxedFunction<&runOnHostInFloat32>());
+  // Its composed kernel looks for one of npu without asking the dispatcher.
+  m.impl("_conj_physical", torch::CppFunction::makeFromBoxedFunction<&runOnHost>());
   for (const char *product :
        {"mm", "mm.out", "bmm", "bmm.out", "mv", "mv.out", "dot", "vdot", "addmm", "addmm.out",
         "addmm_", "addmv", "addmv.out", "addmv_", "baddbmm", "baddbmm.out", "baddbmm_",

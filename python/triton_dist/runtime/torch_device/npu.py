@@ -114,6 +114,15 @@ def is_initialized() -> bool:
     return True
 
 
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    """Element types that torch.autocast("npu") takes."""
+    return [torch.float16, torch.bfloat16]
+
+
+# Checkpointing saves the state of generators only where this says that there are any.
+_initialized = True
+
+
 def set_compile_mode(jit_compile: bool = False) -> None:
     """Does nothing: operators are not compiled on simulated NPUs."""
 
@@ -261,14 +270,6 @@ def memory_stats(device: Device = None) -> dict[str, Any]:
 def reset_peak_memory_stats(device: Device = None) -> None:
     """Has max_memory_allocated start again from what is allocated now."""
     torch.accelerator.reset_peak_memory_stats(index_of(device))
-
-
-# ------------------------------------------------------------------------------------------ the rest
-
-
-def get_amp_supported_dtype() -> list[torch.dtype]:
-    """Element types that torch.autocast("npu") takes."""
-    return [torch.float16, torch.bfloat16]
 
 
 def __getattr__(name: str) -> NoReturn:

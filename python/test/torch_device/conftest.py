@@ -1,0 +1,30 @@
+"""Fixtures of the tests of torch's device npu."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from triton_dist import env
+
+RunPython = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run_python() -> RunPython:
+    """Runs Python code in a fresh interpreter: `run_python(code, VARIABLE=value)`; None takes a variable out."""
+
+    def run(code: str, **environ: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            env=env.child_environ(**environ),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
