@@ -15,7 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-_SPAWN = multiprocessing.get_context("spawn")
+# Ranks are forked from a process that has done the imports and nothing else.
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["pytest", "triton_dist._build_info", "triton_dist.shims.shmem"])
 
 
 @dataclass
@@ -54,9 +56,9 @@ def run(
         processes = []
         pending: dict[multiprocessing.connection.Connection, int] = {}
         for index, call in enumerate(calls):
-            ours, theirs = _SPAWN.Pipe(duplex=False)
+            ours, theirs = _CONTEXT.Pipe(duplex=False)
             stack.callback(ours.close)
-            process = _SPAWN.Process(
+            process = _CONTEXT.Process(
                 target=_main, args=(function, (*call, *arguments), theirs, environment or {}), daemon=True
             )
             process.start()
