@@ -1,5 +1,9 @@
 # Finds LLVM and MLIR: LLVM_SYSPATH when given, else the distribution's prefix. Nothing is fetched.
 
+# LLVM's tablegen() names its output relative to the build's root, as CMake expected until 3.20; with
+# the new policy the generated headers would be out of date in every build.
+cmake_policy(SET CMP0116 OLD)
+
 file(STRINGS "${CMAKE_CURRENT_SOURCE_DIR}/../docker/versions.toml" tdist_llvm_pin REGEX "^llvm = ")
 string(REGEX MATCH "[0-9]+\\.[0-9]+" TDIST_LLVM_VERSION "${tdist_llvm_pin}")
 string(REGEX MATCH "^[0-9]+" tdist_llvm_major "${TDIST_LLVM_VERSION}")
