@@ -9,8 +9,9 @@ from typing import Any
 
 import lit.formats
 
-config: Any
-lit_config: Any
+# lit puts both into the names of this file.
+config: Any = globals()["config"]
+lit_config: Any = globals()["lit_config"]
 
 config.name = "tdist"
 config.suffixes = [".mlir"]

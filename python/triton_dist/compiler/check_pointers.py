@@ -188,11 +188,12 @@ class _Checker:
         """A pointer that an operation makes belongs to the first pointer among its operands."""
         self.pointers.pop(results, None)
         makes_pointer = "!tt.ptr<" in _result_type(rest) or name in ("tt.make_tensor_ptr", "tt.advance")
-        if not makes_pointer:
+        # A load is printed with the type of its address, but what it gives is data.
+        if not makes_pointer or name == "tt.load":
             return
         operands = _VALUE.findall(_before_types(rest))
         source = next((self.pointers[o] for o in operands if o in self.pointers), None)
-        if source is None or name == "tt.load":
+        if source is None:
             source = _Pointer(f"{name} {results}")
         if name == "tt.bitcast":
             if source.moved and len({_bytes(element) for element in _ELEMENT.findall(rest)}) > 1:
