@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -211,13 +212,13 @@ def test_never_two_holders_whoever_is_killed(tmp_path: Path) -> None:
                 begun[int(pid), npu] = float(at)
             else:
                 times[npu].append((begun.pop((int(pid), npu)), float(at)))
-    for (pid, npu), at in begun.items():
-        # It held until it was killed, if it had not died before it could say so.
-        times[npu].append((at, max(at, killed[pid])))
+    for (holder, npu), since in begun.items():
+        # It was killed before it could say that it gave the NPU back.
+        times[npu].append((since, max(since, killed[holder])))
     assert sum(map(len, times.values())) > 50
     for npu, spans in times.items():
         spans.sort()
-        for (_, ended), (began, _) in zip(spans, spans[1:], strict=False):
+        for (_, ended), (began, _) in itertools.pairwise(spans):
             assert ended <= began, f"NPU {npu} had two holders"
     pool_in(tmp_path / "leases").acquire(NPUS, not_now).release()
 

@@ -17,7 +17,7 @@ from triton_dist.testing.ranks.task import Task
 from triton_dist.testing.ranks.wire import MOST_DESCRIPTORS, Channel, Message, close_all, memory_file, read_all
 
 # After the first failure, in seconds: ranks that fail on their own account at the same time may still say so.
-_TIME_TO_FAIL_TOO = 0.1
+_TIME_TO_FAIL_TOO = 0.25
 # How often `while_waiting` is called.
 _LOOK = 0.1
 # Task, channel, standard output and error, stacks.

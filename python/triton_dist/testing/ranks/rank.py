@@ -56,10 +56,10 @@ def main(rank: int, descriptors: Descriptors) -> int:
     channel = Channel.of_descriptor(descriptors.channel)
     watcher = Watcher(channel, _call.__code__)
     watcher.start()
-    _take_streams(descriptors)
     task: Task = pickle.loads(read_all(descriptors.task))
     os.close(descriptors.task)
     try:
+        _take_streams(descriptors)
         _take_surroundings(rank, task)
         _join_group(rank, task)
         _call(rank, task)
@@ -82,10 +82,16 @@ def _take_streams(descriptors: Descriptors) -> None:
     for source, target in ((null, 0), (descriptors.stdout, 1), (descriptors.stderr, 2)):
         os.dup2(source, target)
     close_all({null, descriptors.stdout, descriptors.stderr})
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # What was printed before a SIGKILL is to be seen too.
-            stream.reconfigure(line_buffering=True, errors="backslashreplace")
+    for fd, name in ((1, "stdout"), (2, "stderr")):
+        # Written by line: what was printed before a SIGKILL is to be seen too.
+        stream = io.TextIOWrapper(
+            io.BufferedWriter(io.FileIO(fd, "w", closefd=False)),
+            encoding="utf-8",
+            errors="backslashreplace",
+            line_buffering=True,
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def _take_surroundings(rank: int, task: Task) -> None:

@@ -25,6 +25,7 @@ import time
 import traceback
 from typing import Any, NoReturn
 
+from triton_dist.runtime import backend
 from triton_dist.testing.ranks import rank
 from triton_dist.testing.ranks.processes import become_subreaper, die_with_parent, end_descendants
 from triton_dist.testing.ranks.wire import Channel, close_all
@@ -39,12 +40,14 @@ _PRELOADED = (
     "triton.language",
     "triton_dist.language",
     "triton_dist.language.extra.libshmem_device",
+)
+_PRELOADED_FOR_SIMULATOR = (
+    "shmem",
+    "torch_npu",
     "triton_dist.compiler.backend",
     "triton_dist.runtime.launcher",
     # Of an editable install: the first import looks whether csrc must be built again.
     "triton_dist._build_info",
-    "shmem",
-    "torch_npu",
 )
 
 
@@ -71,7 +74,8 @@ def main(settings: dict[str, Any]) -> NoReturn:
 
 
 def _preload() -> None:
-    for name in _PRELOADED:
+    simulated = backend.active() == "sim"
+    for name in _PRELOADED + (_PRELOADED_FOR_SIMULATOR if simulated else ()):
         try:
             importlib.import_module(name)
         except BaseException:

@@ -1,0 +1,227 @@
+"""How tests end that do not end by themselves: time-outs, kill -9 of anything, Ctrl-C; and that nothing is left."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from .conftest import PATIENCE, Suite, wait_until
+from .test_failures import section
+
+TIMEOUTS = """
+import ctypes, os, sys, time, types
+import pytest
+import torch.distributed as dist
+
+def fake_session(rank):
+    # What a rank with the simulator loaded has.
+    module = types.ModuleType("triton_dist.runtime.session")
+    module.describe_waits = lambda: [{
+        "kernel": "consumer_kernel", "program": [rank, 0, 0], "file": "/somewhere/test_ring.py", "line": 41,
+        "primitive": "wait", "address": 140000, "pe_offset": 128, "wanted": 1, "has": 0, "seconds": 1.25,
+    }]
+    sys.modules["triton_dist.runtime.session"] = module
+
+def in_a_helper():
+    time.sleep(1000)
+
+def waits(rank, world_size):
+    fake_session(rank)
+    print("output of", rank)
+    if rank == 1:
+        in_a_helper()
+    if rank == 2:
+        # Never gives Python's lock away: no thread of this process can answer.
+        ctypes.PyDLL(None).sleep(1000)
+    if rank == 3:
+        return
+    dist.barrier()
+
+@pytest.mark.dist(timeout=3)
+def test_marker(dist_test):
+    dist_test(waits, world_size=4, backend="gloo")
+
+def sleeps(rank, world_size):
+    time.sleep(1000)
+
+def test_option(dist_test):
+    dist_test(sleeps, world_size=1, backend="gloo")
+
+def test_next(dist_test):
+    dist_test(lambda_free, backend="gloo")
+
+def lambda_free(rank, world_size):
+    pass
+"""
+
+
+def test_a_timeout_shows_stacks_and_waits(suite: Suite) -> None:
+    suite.write("test_timeouts.py", TIMEOUTS)
+    result = suite.run("--dist-timeout=4", "-o", "dist_timeout=1000", "--color=no")
+    result.assert_outcomes(failed=2, passed=1)
+    output = result.stdout.str()
+
+    told = section(output, "test_marker")
+    assert told.startswith("time-out: ranks 0-2 of 4 were not done 3 s after the test got its NPUs\n")
+    table = [line.split("  ") for line in told.splitlines() if "consumer_kernel" in line]
+    assert [[cell.strip() for cell in row if cell] for row in table] == [
+        [str(rank), f"({rank},0,0)", "consumer_kernel", "test_ring.py:41", "wait heap+128 B", "1", "0", "1.2 s"]
+        for rank in (0, 1, 3)
+    ]
+    stacks = re.split(r"^-+ rank (\d) of 4 -+$", told, flags=re.MULTILINE)[1:]
+    of_rank = dict(zip(map(int, stacks[::2]), stacks[1::2], strict=True))
+    assert "in waits\n    dist.barrier()" in of_rank[0]
+    assert "in waits\n    in_a_helper()" in of_rank[1]
+    assert "in in_a_helper\n    time.sleep(1000)" in of_rank[1]
+    assert re.search(r'test_timeouts.py", line \d+ in waits', of_rank[2])
+    assert "had returned" in of_rank[3]
+    assert "triton_dist/testing" not in told
+    assert "Captured stdout of rank 0" in told
+
+    assert section(output, "test_option").startswith("time-out: rank 0 of 1 was not done 4 s after")
+
+
+WAITING = """
+import os, signal, subprocess, sys, time
+import pytest
+
+def waits(rank, world_size, folder):
+    # A child as user code may have one, which must not be left either.
+    subprocess.Popen(["sleep", "1000"])
+    with open(f"{folder}/{rank}", "w") as file:
+        file.write(str(os.getpid()))
+    time.sleep(1000)
+
+def test_waits(dist_test):
+    dist_test(waits, world_size=4, backend="gloo", args=(os.path.dirname(__file__) + "/pids",))
+
+def returns(rank, world_size):
+    pass
+
+def test_returns(dist_test):
+    dist_test(returns, backend="gloo")
+"""
+
+
+class Run:
+    """A run of pytest whose four ranks wait."""
+
+    def __init__(self, suite: Suite, *args: str) -> None:
+        self.suite = suite
+        suite.write("test_waiting.py", WAITING)
+        folder = suite.path / "pids"
+        folder.mkdir()
+        self.process = suite.start(*args)
+        wait_until(lambda: len([file for file in folder.iterdir() if file.read_text()]) == 4, "four ranks")
+        self.ranks = [int((folder / str(rank)).read_text()) for rank in range(4)]
+        assert suite.free_npus() == 4
+
+    @property
+    def zygote(self) -> int:
+        return int(parent_of(self.ranks[0]))
+
+    @property
+    def worker(self) -> int:
+        """The process that runs the test: pytest, or its xdist worker."""
+        return parent_of(self.zygote)
+
+    def output(self) -> str:
+        output, _ = self.process.communicate(timeout=PATIENCE)
+        print(output)
+        return output
+
+
+def parent_of(pid: int) -> int:
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+def test_kill_9_of_a_rank(suite: Suite) -> None:
+    run = Run(suite)
+    os.kill(run.ranks[2], signal.SIGKILL)
+    output = run.output()
+    assert section(output, "test_waits").startswith("rank 2 of 4: ended by SIGKILL")
+    assert "1 failed, 1 passed" in output
+    suite.check_nothing_left(0.5)
+
+
+def test_kill_9_of_the_zygote(suite: Suite) -> None:
+    run = Run(suite)
+    os.kill(run.zygote, signal.SIGKILL)
+    output = run.output()
+    assert re.match(r"the process that starts ranks \(pid \d+\) ended by SIGKILL", section(output, "test_waits"))
+    # The next test gets a new one.
+    assert "1 failed, 1 passed" in output
+    suite.check_nothing_left(0.5)
+
+
+def test_kill_9_of_pytest(suite: Suite) -> None:
+    run = Run(suite)
+    run.process.kill()
+    run.process.communicate()
+    suite.check_nothing_left(5)
+
+
+def test_kill_9_of_an_xdist_worker(suite: Suite) -> None:
+    run = Run(suite, "-n", "1")
+    assert run.worker != run.process.pid
+    os.kill(run.worker, signal.SIGKILL)
+    output = run.output()
+    assert "crashed while running 'test_waiting.py::test_waits'" in output
+    # xdist starts another worker for the rest.
+    assert "1 failed, 1 passed" in output
+    suite.check_nothing_left(5)
+
+
+def test_kill_9_of_the_controller_of_xdist(suite: Suite) -> None:
+    run = Run(suite, "-n", "1")
+    run.process.kill()
+    run.process.communicate()
+    suite.check_nothing_left(10)
+
+
+@pytest.mark.parametrize("args", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_ctrl_c(suite: Suite, args: tuple[str, ...]) -> None:
+    run = Run(suite, *args)
+    os.killpg(run.process.pid, signal.SIGINT)
+    output = run.output()
+    assert "KeyboardInterrupt" in output
+    suite.check_nothing_left(0.5 if not args else 10)
+
+
+def test_ctrl_c_twice(suite: Suite) -> None:
+    run = Run(suite)
+    os.killpg(run.process.pid, signal.SIGINT)
+    os.killpg(run.process.pid, signal.SIGINT)
+    run.output()
+    suite.check_nothing_left(5)
+
+
+def test_the_time_for_a_lease_is_not_the_tests(suite: Suite) -> None:
+    """A time-out counts from the lease: who has to wait longer than that for NPUs still gets all of its time."""
+    first = Run(suite)
+    suite.write(
+        "test_second.py",
+        "def worker(rank, world_size):\n    pass\n"
+        "def test_second(dist_test):\n    dist_test(worker, world_size=8, backend='gloo')\n",
+    )
+    second = suite.start("test_second.py", "--dist-timeout=3")
+    line = suite.leases / "line"
+    wait_until(lambda: has_lock(line), "the second run to wait in line")
+    with pytest.raises(subprocess.TimeoutExpired):
+        second.wait(4)
+    os.killpg(first.process.pid, signal.SIGINT)
+    first.output()
+    output, _ = second.communicate(timeout=PATIENCE)
+    assert "1 passed" in output, output
+    suite.check_nothing_left(0.5)
+
+
+def has_lock(file: object) -> bool:
+    inode = f":{os.stat(str(file)).st_ino} "
+    with open("/proc/locks") as locks:
+        return any(inode in line for line in locks)
