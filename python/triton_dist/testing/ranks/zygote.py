@@ -36,6 +36,8 @@ _PRELOADED = (
     "numpy",
     "torch",
     "torch.distributed",
+    # torch.testing.assert_close imports it, with sympy, at its first call: 0.7 s of CPU time in every rank.
+    "torch.distributed.tensor",
     "triton",
     "triton.language",
     "triton_dist.language",
