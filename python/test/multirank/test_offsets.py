@@ -162,8 +162,6 @@ def worker(rank: int, world_size: int, kernel: str, grid: int, arguments: tuple[
     ids=lambda value: value.__name__ if isinstance(value, triton.JITFunction) else "",
 )
 def test_offsets(dist_test, world_size: int, kernel, grid: int, arguments: tuple[int, ...]) -> None:
-    if world_size == 4 and kernel is not carried_pointers:
-        pytest.skip("two and eight ranks tell enough")
     dist_test(worker, world_size=world_size, args=(kernel.__name__, grid, arguments))
 
 

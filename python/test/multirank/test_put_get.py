@@ -95,8 +95,6 @@ def exchange(rank: int, world_size: int, kernel: str) -> None:
     ids=lambda kernel: kernel.__name__,
 )
 def test_everyone_gets_everything(dist_test, world_size: int, kernel) -> None:
-    if world_size == 4 and kernel is not put_with_signal:
-        pytest.skip("two and eight ranks tell enough")
     dist_test(exchange, world_size=world_size, args=(kernel.__name__,))
 
 
