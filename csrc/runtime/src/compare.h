@@ -1,6 +1,8 @@
 // Words that are waited for, and the comparisons of the shmem library.
 #pragma once
 
+#include "address.h"
+
 #include <atomic>
 #include <cstdint>
 
@@ -37,7 +39,7 @@ inline const char *symbolOf(Compare compare) noexcept {
 /// the total order in which Doorbell wants the looks that precede a sleep.
 inline std::int64_t loadWord(std::uint64_t address, std::int32_t width) noexcept {
   const auto load = [address]<class Word>(Word /*zero*/) -> std::int64_t {
-    return std::atomic_ref(*reinterpret_cast<Word *>(address)).load(std::memory_order_seq_cst);
+    return std::atomic_ref(*pointerTo<Word>(address)).load(std::memory_order_seq_cst);
   };
   switch (width) {
   case 1:

@@ -1,5 +1,6 @@
 #include "describe.h"
 
+#include "address.h"
 #include "compare.h"
 
 #include <array>
@@ -67,7 +68,7 @@ public:
     }
     stream << R"(, "line": )" << record.line << R"(, "primitive": )" << Quoted{record.primitive};
     if (record.kind == TDIST_WAIT_WORD) {
-      const auto word = reinterpret_cast<std::uint64_t>(job.heapBase(pe) + record.offset);
+      const auto word = addressOf(job.heapBase(pe) + record.offset);
       stream << R"(, "address": )" << record.address << R"(, "pe_offset": )" << record.offset;
       addComparison(record, loadWord(word, record.width));
     } else {

@@ -1,5 +1,6 @@
 // The interface for host code. See the header for what each function does.
 
+#include "address.h"
 #include "compare.h"
 #include "describe.h"
 #include "error.h"
@@ -30,8 +31,6 @@ template <class Body> int done(const Body &body) noexcept {
     return kDone;
   });
 }
-
-std::uint64_t asAddress(const void *pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
 /// A wait's record in the table, for as long as one slice lasts.
 class Listing {
@@ -220,7 +219,7 @@ int tdist_rt_wait_until(const void *addr, std::int32_t bytes, std::int32_t cmp, 
       throw Error(
           concat("wait_until: comparison ", cmp, " does not exist: expected 0 to ", kCompares - 1));
     }
-    const std::uint64_t address = asAddress(addr);
+    const std::uint64_t address = addressOf(addr);
     const auto compare = static_cast<Compare>(cmp);
     tdist_wait_record record{};
     record.kind = TDIST_WAIT_WORD;
@@ -237,11 +236,11 @@ int tdist_rt_wait_until(const void *addr, std::int32_t bytes, std::int32_t cmp, 
 }
 
 int tdist_rt_put(void *dst, const void *src, std::int64_t bytes, std::int32_t pe) {
-  return done([&] { requireJob("put")->put("put", asAddress(dst), asAddress(src), bytes, pe); });
+  return done([&] { requireJob("put")->put("put", addressOf(dst), addressOf(src), bytes, pe); });
 }
 
 int tdist_rt_get(void *dst, const void *src, std::int64_t bytes, std::int32_t pe) {
-  return done([&] { requireJob("get")->get("get", asAddress(dst), asAddress(src), bytes, pe); });
+  return done([&] { requireJob("get")->get("get", addressOf(dst), addressOf(src), bytes, pe); });
 }
 
 int tdist_rt_signal(void *sig, std::int32_t bytes, std::int64_t value, std::int32_t op,
@@ -253,9 +252,9 @@ int tdist_rt_signal(void *sig, std::int32_t bytes, std::int64_t value, std::int3
     }
     const SignalOp operation = op == 0 ? SignalOp::Set : SignalOp::Add;
     if (bytes == sizeof(std::int32_t)) {
-      job->signal("signal", asAddress(sig), static_cast<std::int32_t>(value), operation, pe);
+      job->signal("signal", addressOf(sig), static_cast<std::int32_t>(value), operation, pe);
     } else if (bytes == sizeof(std::int64_t)) {
-      job->signal("signal", asAddress(sig), value, operation, pe);
+      job->signal("signal", addressOf(sig), value, operation, pe);
     } else {
       throw Error(concat("signal: a word of ", bytes, " bytes: expected 4 or 8"));
     }

@@ -74,7 +74,7 @@ private:
 
   Doorbell *doorbell;
   Clock::time_point deadline;
-  Clock::time_point yieldUntil{};
+  Clock::time_point yieldUntil;
   std::chrono::microseconds nap = kShortestNap;
   int polls = 0;
 };

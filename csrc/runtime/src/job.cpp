@@ -1,5 +1,6 @@
 #include "job.h"
 
+#include "address.h"
 #include "error.h"
 
 #include <atomic>
@@ -132,8 +133,8 @@ void Job::put(const char *what, std::uint64_t dst, std::uint64_t src, std::int64
   }
   (void)checkSymmetric(what, dst, bytes);
   checkLocal(what, src, bytes);
-  std::memmove(reinterpret_cast<std::byte *>(dst) + distance(pe),
-               reinterpret_cast<const std::byte *>(src), static_cast<std::size_t>(bytes));
+  std::memmove(pointerTo<std::byte>(dst) + distance(pe), pointerTo<const std::byte>(src),
+               static_cast<std::size_t>(bytes));
   // Some wait for data itself. Plain stores are not in the order that Doorbell relies on, so this
   // ring may miss a sleeper, who then sees the data at the end of its sleep.
   control(pe).doorbell.ring();
@@ -150,8 +151,7 @@ void Job::get(const char *what, std::uint64_t dst, std::uint64_t src, std::int64
   }
   (void)checkSymmetric(what, src, bytes);
   checkLocal(what, dst, bytes);
-  std::memmove(reinterpret_cast<std::byte *>(dst),
-               reinterpret_cast<const std::byte *>(src) + distance(pe),
+  std::memmove(pointerTo<std::byte>(dst), pointerTo<const std::byte>(src) + distance(pe),
                static_cast<std::size_t>(bytes));
 }
 
@@ -160,7 +160,7 @@ void Job::signal(const char *what, std::uint64_t address, Word value, SignalOp o
                  std::int32_t pe) {
   checkPe(what, pe);
   (void)checkSymmetric(what, address, sizeof(Word), sizeof(Word));
-  const std::atomic_ref<Word> word(*reinterpret_cast<Word *>(address + distance(pe)));
+  const std::atomic_ref<Word> word(*pointerTo<Word>(address + distance(pe)));
   // Seq_cst holds two orders in one: release, so that who sees the value with acquire sees all
   // stores before it; and a place in the total order before the load in ring() (see Doorbell).
   if (op == SignalOp::Set) {

@@ -1,7 +1,6 @@
 #include "memory_limits.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -68,14 +67,14 @@ void applyGroups(const fs::path &root, const std::string &path, const Files &fil
 
 } // namespace
 
-AvailableMemory availableMemory() {
+AvailableMemory availableMemory(const fs::path &root) {
   constexpr std::int64_t kKibibyte = 1024;
   AvailableMemory available{kUnlimited, "the machine's memory"};
-  if (const auto kibibytes = numberAfter("/proc/meminfo", "MemAvailable:")) {
+  if (const auto kibibytes = numberAfter(root / "proc/meminfo", "MemAvailable:")) {
     available.bytes = *kibibytes * kKibibyte;
   }
   // Lines are "hierarchy-ID:controllers:path"; version 2 has no controllers.
-  std::ifstream groups("/proc/self/cgroup");
+  std::ifstream groups(root / "proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
@@ -85,9 +84,9 @@ AvailableMemory availableMemory() {
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string path = line.substr(second + 1);
     if (controllers.empty()) {
-      applyGroups("/sys/fs/cgroup", path, kVersion2, available);
+      applyGroups(root / "sys/fs/cgroup", path, kVersion2, available);
     } else if (controllers.find("memory") != std::string::npos) {
-      applyGroups("/sys/fs/cgroup/memory", path, kVersion1, available);
+      applyGroups(root / "sys/fs/cgroup/memory", path, kVersion1, available);
     }
   }
   return available;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 namespace tdist::sim {
@@ -13,6 +14,7 @@ struct AvailableMemory {
 
 /// The least of what the machine has (MemAvailable) and what the control groups (version 1 or 2)
 /// around this process leave. Caches that can be dropped count as available.
-AvailableMemory availableMemory();
+/// `root` is where /proc and /sys are looked for.
+AvailableMemory availableMemory(const std::filesystem::path &root = "/");
 
 } // namespace tdist::sim

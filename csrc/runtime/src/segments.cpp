@@ -24,8 +24,7 @@ std::byte *reserve(std::int64_t bytes) {
                        " bytes): ", systemErrorText(errno), "; ask for smaller heaps"));
   }
   auto *first = static_cast<std::byte *>(mapped);
-  const std::size_t before =
-      (kGranule - reinterpret_cast<std::uint64_t>(first) % kGranule) % kGranule;
+  const std::size_t before = (kGranule - addressOf(first) % kGranule) % kGranule;
   if (before != 0) {
     munmap(first, before);
   }

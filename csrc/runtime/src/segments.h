@@ -1,6 +1,7 @@
 // The segments of all PEs of a job in this process's address space.
 #pragma once
 
+#include "address.h"
 #include "control_area.h"
 
 #include <cstddef>
@@ -48,17 +49,14 @@ public:
   }
   /// Whether the address is in the segment of some PE.
   [[nodiscard]] bool contains(std::uint64_t address) const noexcept {
-    return address - reinterpret_cast<std::uint64_t>(base) <
-           static_cast<std::uint64_t>(pes * bytes);
+    return address - addressOf(base) < static_cast<std::uint64_t>(pes * bytes);
   }
   [[nodiscard]] std::int32_t peOf(std::uint64_t address) const noexcept {
-    return static_cast<std::int32_t>(
-        static_cast<std::int64_t>(address - reinterpret_cast<std::uint64_t>(base)) / bytes);
+    return static_cast<std::int32_t>(static_cast<std::int64_t>(address - addressOf(base)) / bytes);
   }
   /// Offset in the heap of the PE that has the address; negative in its control area.
   [[nodiscard]] std::int64_t offsetOf(std::uint64_t address) const noexcept {
-    return static_cast<std::int64_t>(address - reinterpret_cast<std::uint64_t>(base)) % bytes -
-           kControlBytes;
+    return static_cast<std::int64_t>(address - addressOf(base)) % bytes - kControlBytes;
   }
 
 private:
