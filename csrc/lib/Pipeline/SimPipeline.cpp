@@ -60,10 +60,12 @@ namespace {
 
 /// Gives every foreign op a meaning, while values are still tensors.
 void addFrontPasses(OpPassManager &manager) {
+  // First: it replaces ops that hold regions which MLIR cannot verify.
+  manager.addPass(tdist::createConvertTritonCallsToLinalg());
   manager.addPass(tdist::createDropForeign());
+  manager.addPass(tdist::createProtectSharedBuffers());
   manager.addPass(tdist::createAddViewOffsets());
   manager.addPass(tdist::createConvertExternToCall());
-  manager.addPass(tdist::createConvertTritonCallsToLinalg());
   manager.addPass(tdist::createConvertAtomicsToLLVM());
   manager.addPass(tdist::createRejectForeign());
 }

@@ -23,11 +23,16 @@ bool isForeign(NamedAttribute attribute) {
   return attribute.getName().getValue().contains('.') && !attribute.getNameDialect();
 }
 
+bool isMark(Operation *op) {
+  const StringRef name = op->getName().getStringRef();
+  return name == "annotation.mark" || name == "gpu.barrier";
+}
+
 struct DropForeign : tdist::impl::DropForeignBase<DropForeign> {
   void runOnOperation() override {
     SmallVector<Operation *> marks;
     getOperation().walk([&](Operation *op) {
-      if (op->getName().getStringRef() == "annotation.mark") {
+      if (isMark(op)) {
         marks.push_back(op);
         return;
       }

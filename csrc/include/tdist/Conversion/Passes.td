@@ -14,9 +14,19 @@ def DropForeign : Pass<"tdist-drop-foreign", "mlir::ModuleOp"> {
   let description = [{
     The adapter leaves hints for the NPU's own compiler: `annotation.mark` ops and attributes
     such as `hivm.unlikely_condition`. They say how to make a kernel fast on an NPU, and nothing
-    about what it computes.
+    about what it computes. A barrier within one program (`gpu.barrier`) has nobody to wait for.
   }];
   let dependentDialects = ["mlir::func::FuncDialect"];
+}
+
+def ProtectSharedBuffers : Pass<"tdist-protect-shared-buffers", "mlir::ModuleOp"> {
+  let summary = "Compute nothing in place in a buffer that is also read as a buffer";
+  let description = [{
+    The adapter calls the buffer of a loaded tile `writable` once it is a tensor, and still reads it
+    directly in scans and atomics. Such a tensor loses the mark, so that bufferization takes a new
+    buffer for what is computed from it.
+  }];
+  let dependentDialects = ["mlir::bufferization::BufferizationDialect"];
 }
 
 def AddViewOffsets : Pass<"tdist-add-view-offsets", "mlir::ModuleOp"> {

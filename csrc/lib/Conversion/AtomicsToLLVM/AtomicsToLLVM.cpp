@@ -303,16 +303,6 @@ private:
   LLVM::AtomicOrdering order = LLVM::AtomicOrdering::acq_rel;
 };
 
-/// The adapter reads the buffer of a tensor directly in an atomic op, though it promised that the
-/// tensor is its only reader. Without `writable`, bufferization computes nothing in that buffer.
-void protectOperand(Value operand) {
-  if (auto subview = operand.getDefiningOp<memref::SubViewOp>())
-    operand = subview.getSource();
-  for (Operation *user : operand.getUsers())
-    if (auto tensor = dyn_cast<bufferization::ToTensorOp>(user))
-      tensor.setWritable(false);
-}
-
 /// Programs of a simulated NPU take turns on a few threads: one that only polls must let the others
 /// go on, or what it waits for never comes.
 void yieldInLoop(scf::WhileOp loop, ModuleOp module) {
@@ -337,11 +327,8 @@ struct ConvertAtomicsToLLVM : tdist::impl::ConvertAtomicsToLLVMBase<ConvertAtomi
         spins.insert(loop);
     });
     bool failed = false;
-    for (linalg::GenericOp op : atomics) {
-      for (Value operand : op.getDpsInputs())
-        protectOperand(operand);
+    for (linalg::GenericOp op : atomics)
       failed |= mlir::failed(Atomic(op).convert());
-    }
     if (failed)
       return signalPassFailure();
     for (scf::WhileOp loop : spins)

@@ -21,4 +21,8 @@ void convertTensorCall(mlir::func::CallOp call);
 /// Replaces `hfusion.histogram`, an op that is not registered here, by a loop.
 void convertHistogram(mlir::Operation *op);
 
+/// Replaces `hfusion.elemwise_binary` by the function that it names, for those that upstream has.
+/// Fails, without a message, and leaves the op alone otherwise.
+mlir::LogicalResult convertElementwiseBinary(mlir::Operation *op);
+
 } // namespace tdist

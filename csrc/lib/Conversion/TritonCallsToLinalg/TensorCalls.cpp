@@ -254,3 +254,25 @@ void tdist::convertHistogram(Operation *op) {
   op->getResult(0).replaceAllUsesWith(counts);
   op->erase();
 }
+
+LogicalResult tdist::convertElementwiseBinary(Operation *op) {
+  // The attribute of a dialect that is not registered is known by its text only.
+  auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
+  Attribute function = properties ? properties.get("fun") : Attribute();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (function)
+    function.print(stream);
+  if (stream.str() != "#hfusion.binary_fn<mod>" || op->getNumOperands() != 3 ||
+      op->getNumResults() != 1)
+    return failure();
+  OpBuilder builder(op);
+  Value a = op->getOperand(0);
+  Value b = op->getOperand(1);
+  Value remainder = isa<FloatType>(getElementTypeOrSelf(a.getType()))
+                        ? builder.create<arith::RemFOp>(op->getLoc(), a, b).getResult()
+                        : builder.create<arith::RemSIOp>(op->getLoc(), a, b).getResult();
+  op->getResult(0).replaceAllUsesWith(remainder);
+  op->erase();
+  return success();
+}
