@@ -119,8 +119,8 @@ def primitive(function: Callable[..., R]) -> Callable[..., R]:
     def builtin(*args: Any, _builder: Any = None, **kwargs: Any) -> R:
         if _builder is None:
             raise RuntimeError(
-                f"{function.__name__} works in kernels only: call it from a function "
-                "with @triton.jit, and launch that one"
+                f"{function.__name__} works in kernels only: call it from a function with @triton.jit and launch that "
+                "one, without Triton's interpreter (TRITON_INTERPRET), which knows nothing of other NPUs"
             )
         return function(Emitter(_builder), *args, **kwargs)
 
