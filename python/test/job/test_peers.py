@@ -13,7 +13,7 @@ from typing import Any
 import light_ranks
 import pytest
 
-from triton_dist.runtime import job, session
+from triton_dist.runtime import job, native, session
 
 HEAP = 1 << 20
 GE = 3
@@ -129,7 +129,7 @@ def barrier_after_finalize(rank: int, world_size: int, endpoint: str) -> str:
     current.team_barrier([0, 1])
     if rank == 1:
         current.abandon("somebody pulled the plug")
-        time.sleep(2.0)  # lives on
+        time.sleep(4.0)  # lives on
         return ""
     return error_of(current.team_barrier, [0, 1])
 
@@ -137,7 +137,46 @@ def barrier_after_finalize(rank: int, world_size: int, endpoint: str) -> str:
 def test_a_rank_that_gives_up_but_lives_is_told_to_the_others() -> None:
     outcomes = light_ranks.run(barrier_after_finalize, 2, light_ranks.new_endpoint())
     assert "exited without aclshmem_finalize after somebody pulled the plug" in outcomes[0].value
-    assert outcomes[0].seconds < AT_ONCE
+    assert outcomes[0].seconds < outcomes[1].seconds - 1.5
+
+
+def watched_launch(rank: int, world_size: int, endpoint: str, for_a_barrier: bool) -> Any:
+    """What the kernel launcher does: something waits in native code, and the peers are looked at now and then."""
+    current = join(rank, world_size, endpoint)
+    word = current.alloc(64, clear=True)
+    if rank == 1:
+        return None
+    library = native.library()
+    five_seconds = 5_000_000_000
+    if for_a_barrier:
+        ticket = library.barrier_arrive()
+        wait = threading.Thread(target=library.barrier_wait, args=(ticket, five_seconds))
+    else:
+        wait = threading.Thread(target=library.wait_until, args=(word, 4, GE, 7, five_seconds))
+    wait.start()
+    begin = time.monotonic()
+    text = "nothing was said"
+    while wait.is_alive():
+        try:
+            current.check_peers()
+        except job.PeerGoneError as error:
+            text = str(error)
+            break
+        time.sleep(0.05)
+    seconds = time.monotonic() - begin
+    library.signal(word, 4, 7, 0, 0)
+    wait.join()
+    return text, seconds
+
+
+@pytest.mark.parametrize("for_a_barrier", [True, False])
+def test_a_launch_that_waits_for_a_rank_that_has_gone_is_ended(for_a_barrier: bool) -> None:
+    outcomes = light_ranks.run(watched_launch, 2, light_ranks.new_endpoint(), for_a_barrier)
+    (text, seconds), _ = light_ranks.values(outcomes)
+    assert text.startswith("rank 0 waits in ")
+    assert "of the host, but rank 1 (process " in text
+    assert seconds < 4.0
+    assert for_a_barrier or seconds >= 1.0  # programs of this rank may still signal each other
 
 
 def interrupted_barrier(rank: int, world_size: int, endpoint: str) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import socket
 import threading
@@ -13,6 +15,7 @@ import light_ranks
 import pytest
 
 from triton_dist.runtime import rendezvous
+from triton_dist.runtime.rendezvous import wire
 
 MIB = 1 << 20
 
@@ -76,7 +79,7 @@ def test_jobs_at_different_endpoints_do_not_see_each_other() -> None:
 
 
 def test_more_descriptors_than_fit_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendezvous, "_FDS_PER_MESSAGE", 4)
+    monkeypatch.setattr(wire, "_FDS_PER_MESSAGE", 4)
     endpoint, world_size = light_ranks.new_endpoint(), 6
     before = open_descriptors()
     meetings: dict[int, rendezvous.Meeting] = {}
@@ -141,9 +144,9 @@ def hello_of_another_user(endpoint: str) -> str:
             time.sleep(0.01)
             continue
         with connection, open("/dev/null", "rb") as null:
-            hello = rendezvous._HELLO.pack(rendezvous._MAGIC, rendezvous.PROTOCOL_VERSION, 1, 2, MIB, os.getpid())
+            hello = wire.Hello(wire.PROTOCOL_VERSION, 1, 2, MIB, os.getpid(), [null.fileno()] * 2)
             try:
-                socket.send_fds(connection, [hello], [null.fileno()] * 2)
+                hello.send(connection)
                 return repr(connection.recv(1000))
             except ConnectionError as error:
                 return type(error).__name__
@@ -227,6 +230,20 @@ def test_a_time_out_is_a_timeout_error() -> None:
         meet(0, 2, light_ranks.new_endpoint(), timeout=0.1)
 
 
+def kind_of_failure(rank: int, world_size: int, endpoint: str) -> str:
+    try:
+        meet(rank, world_size, endpoint, timeout=1.0).close()
+    except rendezvous.RendezvousError as error:
+        return type(error).__name__
+    return "met"
+
+
+def test_a_time_out_is_one_on_every_rank() -> None:
+    endpoint = light_ranks.new_endpoint()
+    outcomes = light_ranks.run(kind_of_failure, [(rank, 3, endpoint) for rank in (0, 1)])
+    assert light_ranks.values(outcomes) == ["RendezvousTimeoutError"] * 2
+
+
 def test_different_world_sizes_are_told_to_all() -> None:
     endpoint = light_ranks.new_endpoint()
     outcomes = light_ranks.run(fail_to_meet, [(0, 3, endpoint, MIB, 20.0), (1, 4, endpoint), (2, 3, endpoint)])
@@ -270,7 +287,7 @@ def test_a_second_job_on_the_same_endpoint_is_told_so() -> None:
     assert ready[0].value == "met"
 
 
-def test_a_rank_of_another_version_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rank_of_another_version_is_told_so() -> None:
     endpoint = light_ranks.new_endpoint()
     texts: list[str] = []
     host = threading.Thread(target=lambda: texts.append(fail_to_meet(0, 2, endpoint, MIB, 20.0)), daemon=True)
@@ -280,13 +297,38 @@ def test_a_rank_of_another_version_is_told_so(monkeypatch: pytest.MonkeyPatch) -
         time.sleep(0.01)
     transport = rendezvous.AbstractSocket(endpoint)
     with transport.connect(1.0) as connection, open("/dev/null", "rb") as null:
-        hello = rendezvous._HELLO.pack(rendezvous._MAGIC, 99, 1, 2, MIB, os.getpid())
-        socket.send_fds(connection, [hello], [null.fileno()] * 2)
+        wire.Hello(99, 1, 2, MIB, os.getpid(), [null.fileno()] * 2).send(connection)
         connection.settimeout(10)
         answer = connection.recv(10000).decode()
     host.join(30)
     for text in (answer, texts[0]):
         assert "speaks version 99 of the rendezvous" in text
+
+
+def meet_with_few_files(rank: int, world_size: int, endpoint: str, poor: int, files: int) -> str:
+    """Rank `poor` may open so many files more, and no others."""
+    if rank == poor:
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (300, most))
+        taken = []
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        for fd in taken[:files]:
+            os.close(fd)
+    return fail_to_meet(rank, world_size, endpoint, MIB, 20.0)
+
+
+@pytest.mark.parametrize(("poor", "files"), [(0, 6), (0, 14), (2, 8)])
+def test_a_limit_of_open_files_is_told_to_all(poor: int, files: int) -> None:
+    endpoint = light_ranks.new_endpoint()
+    outcomes = light_ranks.run(meet_with_few_files, 5, endpoint, poor, files)
+    for text in light_ranks.values(outcomes):
+        assert f"rank {poor} (process " in text
+        assert "may not open the 11 files that a job of 5 ranks needs" in text
+        assert "ulimit -n" in text
+        assert "left" not in text
+    assert max(outcome.seconds for outcome in outcomes) < 10
 
 
 def die_while_waiting(rank: int, world_size: int, endpoint: str, victim: int) -> str:

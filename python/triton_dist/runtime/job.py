@@ -449,10 +449,10 @@ def attach(endpoint: str, rank: int, world_size: int, heap_bytes: int, timeout: 
     except BaseException:
         meeting.close()
         raise
-    meeting.close_segments()
+    meeting.close_memory()
     _current = job
     # Also run where multiprocessing ends a child without the interpreter's own exit handlers.
-    multiprocessing.util.Finalize(None, _say_goodbye, exitpriority=0)
+    multiprocessing.util.Finalize(None, _announce_exit_at_exit, exitpriority=0)
     try:
         job.barrier("aclshmem_init")
     except BaseException as error:
@@ -467,10 +467,17 @@ def _private_bytes(world_size: int) -> int:
     return -(-_WORD_STRIDE * world_size // page) * page
 
 
-def _say_goodbye() -> None:
+def announce_exit(reason: str = "") -> None:
+    """Tells the peers of the current job, if there is one, that this process takes no further part in it.
+
+    For a process that is about to end, or that waits for its end. The heaps stay mapped: others may still use them.
+    """
     if _current is not None:
-        # The heaps stay mapped: what ends after this may use them.
-        _current.announce_exit(_describe_exit())
+        _current.announce_exit(reason)
+
+
+def _announce_exit_at_exit() -> None:
+    announce_exit(_describe_exit())
 
 
 def _describe_exit() -> str:

@@ -1,0 +1,314 @@
+"""Rank 0: gathers the others at the endpoint, then gives everything to everyone."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import selectors
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from triton_dist.runtime.rendezvous import wire
+from triton_dist.runtime.rendezvous.meeting import (
+    TIMEOUT_ADVICE,
+    Call,
+    Meeting,
+    RendezvousError,
+    RendezvousTimeoutError,
+    close_all,
+)
+from triton_dist.runtime.rendezvous.transport import Transport
+
+# How long a failed rank 0 stays to tell ranks that come late what happened.
+_GRACE_SECONDS = 1.0
+# How long rank 0 retries where another process listens: that one may be ending.
+_TAKEN_SECONDS = 1.5
+
+
+@dataclass
+class _Guest:
+    """A rank that has said a proper hello."""
+
+    connection: socket.socket
+    hello: wire.Hello
+
+    def __str__(self) -> str:
+        return f"rank {self.hello.rank} (process {self.hello.pid})"
+
+    def close(self) -> None:
+        """Ends the connection and closes what it brought."""
+        self.connection.close()
+        self.hello.close()
+
+
+class Host:
+    """Rank 0 of a job."""
+
+    def __init__(self, call: Call, transport: Transport) -> None:
+        self._call = call
+        self._transport = transport
+        self._guests: dict[int, _Guest] = {}
+
+    def receive(self, own: tuple[int, int]) -> Meeting:
+        """Gathers all ranks and gives each the descriptors of all; `own` are segment and pidfd of rank 0."""
+        try:
+            if self._call.world_size > 1:
+                self._gather(time.monotonic() + self._call.timeout)
+            try:
+                meeting = self._share(own)
+            except RendezvousError as failure:
+                for guest in self._guests.values():
+                    wire.send_failure(guest.connection, failure)
+                raise
+            for guest in self._guests.values():
+                with contextlib.suppress(OSError):  # it has ended since: its pidfd tells
+                    wire.send(guest.connection, {"go": True})
+            return meeting
+        finally:
+            for guest in self._guests.values():
+                guest.close()
+
+    # ------------------------------------------------------------------------------------------- gather
+
+    def _gather(self, deadline: float) -> None:
+        """Waits for a hello of every other rank."""
+        with self._listen() as listener, contextlib.closing(_Door(self._call, self._transport, listener)) as door:
+            try:
+                while len(self._guests) < self._call.world_size - 1:
+                    left = deadline - time.monotonic()
+                    if left <= 0:
+                        raise RendezvousTimeoutError(self._missing())
+                    for connection in door.knocking(min(left, wire.SLICE_SECONDS)):
+                        self._admit(connection, door)
+            except RendezvousError as failure:
+                self._tell(failure, door)
+                raise
+
+    def _listen(self) -> socket.socket:
+        give_up = time.monotonic() + min(_TAKEN_SECONDS, self._call.timeout)
+        while True:
+            try:
+                return self._transport.listen()
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise RendezvousError(f"rank 0 cannot listen at {self._call.endpoint}: {error}") from None
+                if time.monotonic() >= give_up:
+                    raise RendezvousError(
+                        f"endpoint {self._call.endpoint} is in use: {self._holder()} gathers the ranks of a job there. "
+                        "Either two processes have rank 0, or two jobs start at one endpoint at the same time: "
+                        "give each job its own ip_port or SHMEM_UID_SESSION_ID"
+                    ) from None
+            time.sleep(wire.RETRY_SECONDS)
+
+    def _holder(self) -> str:
+        try:
+            with self._transport.connect(wire.SLICE_SECONDS) as connection:
+                pid, _ = self._transport.peer(connection)
+        except OSError:
+            return "another process"
+        return f"process {pid}"
+
+    def _admit(self, connection: socket.socket, door: _Door) -> None:
+        """Hears what a connection says; drops it unless that is a proper hello."""
+        for rank, guest in self._guests.items():
+            if guest.connection is connection:  # a guest says nothing more: it has ended
+                del self._guests[rank]
+                guest.close()
+                raise RendezvousError(
+                    f"{guest} ended before all {self._call.world_size} ranks had come to {self._call.endpoint}"
+                )
+        try:
+            hello = wire.Hello.receive(connection)
+        except wire.TooManyFilesError as error:
+            failure = self._call.out_of_descriptors(error)
+            door.tell(connection, failure)
+            raise failure from None
+        if hello is None:
+            door.drop(connection)
+            return
+        guest = _Guest(connection, hello)
+        try:
+            self._compare(guest)
+        except RendezvousError as failure:
+            hello.close()
+            door.tell(connection, failure)
+            raise
+        self._guests[hello.rank] = guest
+        door.admit(connection)
+
+    def _compare(self, guest: _Guest) -> None:
+        """Raises RendezvousError unless rank 0 and the guest mean the same job."""
+        call, hello = self._call, guest.hello
+        if hello.version != wire.PROTOCOL_VERSION:
+            raise RendezvousError(
+                f"{guest} speaks version {hello.version} of the rendezvous, rank 0 version {wire.PROTOCOL_VERSION}: "
+                "all ranks must run the same triton-dist"
+            )
+        if hello.world_size != call.world_size:
+            raise RendezvousError(
+                f"{guest} came to {call.endpoint} for a job of {hello.world_size} ranks, rank 0 (process "
+                f"{os.getpid()}) for one of {call.world_size}: n_ranks must be equal on all ranks, and two jobs that "
+                "run at the same time need two endpoints"
+            )
+        if hello.heap_bytes != call.heap_bytes:
+            raise RendezvousError(
+                f"{guest} wants a symmetric heap of {hello.heap_bytes} bytes, rank 0 one of {call.heap_bytes} bytes: "
+                "local_mem_size must be equal on all ranks"
+            )
+        first = self._guests.get(hello.rank)
+        if hello.rank == 0 or first is not None:
+            pid = os.getpid() if first is None else first.hello.pid
+            raise RendezvousError(
+                f"two processes have rank {hello.rank} at {call.endpoint}: {pid} and {hello.pid}. "
+                "Either my_rank is wrong in one of them, or two jobs use one endpoint at the same time"
+            )
+
+    def _missing(self) -> str:
+        call = self._call
+        missing = [rank for rank in range(1, call.world_size) if rank not in self._guests]
+        ranks = f"rank {missing[0]}" if len(missing) == 1 else f"ranks {', '.join(map(str, missing))}"
+        return (
+            f"{ranks} of {call.world_size} did not come to {call.endpoint} within {call.timeout:g} s: {TIMEOUT_ADVICE}"
+        )
+
+    def _tell(self, failure: RendezvousError, door: _Door) -> None:
+        """Tells every rank what failed, and for a moment also those that come late."""
+        for guest in self._guests.values():
+            guest.hello.close()  # room for those who come late, if descriptors were what failed
+            door.tell(guest.connection, failure)
+        until = time.monotonic() + _GRACE_SECONDS
+        with contextlib.suppress(RendezvousError):  # one failure is enough
+            while door.told < self._call.world_size - 1 and (left := until - time.monotonic()) > 0:
+                for connection in door.knocking(left):
+                    try:
+                        hello = wire.Hello.receive(connection)
+                    except wire.TooManyFilesError:
+                        door.tell(connection, failure)
+                        continue
+                    if hello is None:
+                        door.drop(connection)
+                    else:
+                        hello.close()
+                        door.tell(connection, failure)
+
+    # -------------------------------------------------------------------------------------------- share
+
+    def _share(self, own: tuple[int, int]) -> Meeting:
+        """Hands everything to everyone, and waits until all have it."""
+        call = self._call
+        guests = [self._guests[rank] for rank in range(1, call.world_size)]
+        pairs = [own, *(guest.hello.fds for guest in guests)]
+        pids = [os.getpid(), *(guest.hello.pid for guest in guests)]
+        fds: list[int] = []
+        try:
+            fds.append(os.memfd_create("triton-dist-status", os.MFD_CLOEXEC))
+            os.ftruncate(fds[0], call.status_bytes)
+            for fd in (*(segment for segment, _ in pairs), *(pidfd for _, pidfd in pairs)):
+                fds.append(os.dup(fd))
+        except OSError as error:
+            close_all(fds)
+            raise call.out_of_descriptors(error) from None
+        try:
+            self._distribute(guests, {"pids": pids, "descriptors": len(fds)}, fds)
+        except BaseException:
+            close_all(fds)
+            raise
+        return Meeting.of_descriptors(fds, pids)
+
+    def _distribute(self, guests: list[_Guest], head: dict[str, Any], fds: list[int]) -> None:
+        """Sends all guests the same, and hears from each whether it has taken it."""
+        deadline = time.monotonic() + self._call.timeout
+        failures: list[RendezvousError] = []
+        for guest in guests:
+            with self._noting(failures, guest):
+                guest.connection.settimeout(max(wire.SLICE_SECONDS, deadline - time.monotonic()))
+                wire.send(guest.connection, head)
+                wire.send_descriptors(guest.connection, fds, deadline)
+        # All are heard, also after a failure: a connection that is closed unheard would not tell the guest why.
+        for guest in guests:
+            with self._noting(failures, guest):
+                wire.receive(guest.connection, deadline)
+        if failures:
+            raise failures[0]
+
+    @contextlib.contextmanager
+    def _noting(self, failures: list[RendezvousError], guest: _Guest) -> Iterator[None]:
+        try:
+            yield
+        except RendezvousError as failure:
+            failures.append(failure)
+        except OSError as error:
+            lost = f"{guest} was lost while the ranks at {self._call.endpoint} exchanged their memory ({error})"
+            failures.append(RendezvousError(lost))
+
+
+class _Door:
+    """The listening socket and the connections of those who have not been told anything yet.
+
+    Attributes:
+        told: how many were told of a failure.
+    """
+
+    def __init__(self, call: Call, transport: Transport, listener: socket.socket) -> None:
+        self.told = 0
+        self._call = call
+        self._transport = transport
+        self._listener = listener
+        self._selector = selectors.DefaultSelector()
+        self._strangers: set[socket.socket] = set()
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ)
+
+    def close(self) -> None:
+        """Closes what nobody else closes; not the listener."""
+        self._selector.close()
+        for connection in self._strangers:
+            connection.close()
+
+    def knocking(self, seconds: float) -> Iterator[socket.socket]:
+        """Connections that have something to say, or have ended; waits for them at most so long.
+
+        Raises:
+            RendezvousError: this process may not open more files.
+        """
+        for key, _ in self._selector.select(seconds):
+            if key.fileobj is self._listener:
+                self._open()
+            else:
+                assert isinstance(key.fileobj, socket.socket)
+                yield key.fileobj
+
+    def _open(self) -> None:
+        """Takes in whoever is there, but not other users."""
+        try:
+            connection, _ = self._listener.accept()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise self._call.out_of_descriptors(error) from None
+            return  # the other side has gone already
+        if self._transport.peer(connection)[1] != os.geteuid():
+            connection.close()
+            return
+        connection.setblocking(False)
+        self._strangers.add(connection)
+        self._selector.register(connection, selectors.EVENT_READ)
+
+    def admit(self, connection: socket.socket) -> None:
+        """It is somebody else's to close now; that it ends is still noticed here."""
+        self._strangers.discard(connection)
+
+    def tell(self, connection: socket.socket, failure: RendezvousError) -> None:
+        """Tells it what failed, and has nothing more to do with it."""
+        wire.send_failure(connection, failure)
+        self.told += 1
+        self.drop(connection)
+
+    def drop(self, connection: socket.socket) -> None:
+        """Closes it."""
+        self._selector.unregister(connection)
+        self._strangers.discard(connection)
+        connection.close()
