@@ -16,7 +16,7 @@ import nox
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "python")]
 
-from ci import installation, linters, native_tests, python_tests
+from ci import installation, linters, native_tests, python_tests, report
 
 nox.needs_version = ">=2024.4"
 nox.options.sessions = ["lint", "tests", "sanitize"]
@@ -53,9 +53,12 @@ def tests(session: nox.Session) -> None:
     nox -s tests -- -k env
     """
     installed = installation.ensure(session)
-    native_tests.run_lit(session, installed)
-    native_tests.run_unit(session, installed)
-    python_tests.run(session, installed, [python_tests.root_folder()])
+    report.run_each(
+        session,
+        lambda: native_tests.run_lit(session, installed),
+        lambda: native_tests.run_unit(session, installed),
+        lambda: python_tests.run(session, installed, [python_tests.root_folder()]),
+    )
 
 
 @nox.session
@@ -66,11 +69,7 @@ def lint(session: nox.Session) -> None:
     nox -s lint -- --fix
     """
     installed = installation.ensure(session)
-    linters.check_python(session, installed)
-    linters.check_cxx_format(session, installed)
-    linters.check_shell(session)
-    linters.check_dockerfiles(session, installed)
-    linters.check_cxx(session, installed)
+    linters.run_all(session, installed)
 
 
 @nox.session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 from _build_backend.checkout import ROOT
 from ci import report
@@ -21,20 +23,30 @@ CXX_SUFFIXES = {".h", ".hpp", ".cpp", ".cc"}
 SKIPPED_DIRECTORIES = {".git", ".venv", "build", "__pycache__", "node_modules"}
 
 
-def check_python(session: nox.Session, installation: Installation) -> None:
-    """ruff, ruff format and mypy."""
-    fix = FIX_FLAG in session.posargs
-    run = installation.environment.run
+def run_all(session: nox.Session, installation: Installation) -> None:
+    """Runs every check, the quick ones first."""
+    checks = (_ruff, _ruff_format, _mypy, _clang_format, _shellcheck, _hadolint, _clang_tidy)
+    report.run_each(session, *(functools.partial(check, session, installation) for check in checks))
+
+
+def _ruff(session: nox.Session, installation: Installation) -> None:
     with report.step(session.name, "ruff"):
-        run(session, "-m", "ruff", "check", *(["--fix"] if fix else []))
+        fix = ["--fix"] if FIX_FLAG in session.posargs else []
+        installation.environment.run(session, "-m", "ruff", "check", *fix)
+
+
+def _ruff_format(session: nox.Session, installation: Installation) -> None:
     with report.step(session.name, "ruff format"):
-        run(session, "-m", "ruff", "format", *([] if fix else ["--check"]))
+        check = [] if FIX_FLAG in session.posargs else ["--check"]
+        installation.environment.run(session, "-m", "ruff", "format", *check)
+
+
+def _mypy(session: nox.Session, installation: Installation) -> None:
     with report.step(session.name, "mypy"):
-        run(session, "-m", "mypy")
+        installation.environment.run(session, "-m", "mypy")
 
 
-def check_cxx_format(session: nox.Session, installation: Installation) -> None:
-    """clang-format on all of csrc."""
+def _clang_format(session: nox.Session, installation: Installation) -> None:
     tool = _llvm_tool(session, installation, "clang-format")
     files = [str(path) for path in _files(ROOT / "csrc") if path.suffix in CXX_SUFFIXES]
     with report.step(session.name, f"clang-format, {len(files)} files"):
@@ -42,7 +54,7 @@ def check_cxx_format(session: nox.Session, installation: Installation) -> None:
         session.run(tool, *mode, *files, external=True, log=False)
 
 
-def check_cxx(session: nox.Session, installation: Installation) -> None:
+def _clang_tidy(session: nox.Session, installation: Installation) -> None:
     """clang-tidy on each source that CMake compiles, unless it passed with the same content before."""
     tool = _llvm_tool(session, installation, "clang-tidy")
     with report.step(session.name, "clang-tidy") as row:
@@ -68,19 +80,17 @@ def check_cxx(session: nox.Session, installation: Installation) -> None:
                     print(output, flush=True)
         if failed:
             row.result = f"{len(failed)} FAILED"
-            session.error(f"clang-tidy: {', '.join(failed)}")
+            raise CommandFailed(f"clang-tidy has complaints about {', '.join(failed)}")
         row.result = f"ok, {len(sources)} sources"
 
 
-def check_shell(session: nox.Session) -> None:
-    """shellcheck on every shell script."""
+def _shellcheck(session: nox.Session, _: Installation) -> None:
     scripts = [str(path) for path in _files(ROOT) if _is_shell_script(path)]
     with report.step(session.name, f"shellcheck, {len(scripts)} scripts"):
         session.run("shellcheck", *scripts, external=True, log=False)
 
 
-def check_dockerfiles(session: nox.Session, installation: Installation) -> None:
-    """hadolint on every Dockerfile; nothing to do where there is none."""
+def _hadolint(session: nox.Session, installation: Installation) -> None:
     files = [str(path) for path in _files(ROOT / "docker") if "Dockerfile" in path.name]
     if files:
         with report.step(session.name, f"hadolint, {len(files)} Dockerfiles"):

@@ -27,13 +27,13 @@ def run_unit(session: nox.Session, installation: Installation) -> None:
 def run_lit(session: nox.Session, installation: Installation) -> None:
     """Runs the lit tests with the tools that were installed."""
     with report.step(session.name, "lit tests of csrc"):
-        installation.environment.run(
-            session,
-            # lit.main has no effect as a script.
-            *("-c", "import lit.main; lit.main.main()", "--verbose", "--show-all" if session.interactive else "--succinct"),
+        report_all = "--show-all" if session.interactive else "--succinct"
+        session.run(
+            *(str(installation.environment.bin / "lit"), "--verbose", report_all),
             f"--param=tdist_tools_dir={installation.native / 'bin'}",
             f"--param=llvm_tools_dir={installation.llvm.prefix / 'bin'}",
             str(ROOT / "csrc" / "test" / "lit"),
+            external=True,
         )
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import atexit
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+import nox
+from nox.command import CommandFailed
 
 
 @dataclass
@@ -38,9 +41,24 @@ def step(session: str, name: str) -> Iterator[Step]:
     except BaseException:
         if row.result == "ok":
             row.result = "FAILED"
+        elif "FAILED" not in row.result:
+            row.result += ", FAILED"
         raise
     finally:
         row.seconds = time.monotonic() - start
+
+
+def run_each(session: nox.Session, *parts: Callable[[], None]) -> None:
+    """Runs every part, also after one has failed; the session fails at the end if any did."""
+    before = len(_steps)
+    for part in parts:
+        try:
+            part()
+        except CommandFailed as failure:
+            note(str(failure))
+    failed = [row.name for row in _steps[before:] if "FAILED" in row.result]
+    if failed:
+        session.error(f"failed: {', '.join(failed)}")
 
 
 def note(text: str) -> None:
