@@ -356,7 +356,7 @@ class Job:
         self._status.close()
 
     def abandon(self, reason: str) -> None:
-        """Leaves the job without waiting for anybody, and tells the peers why: `reason` may be "".
+        """Leaves the job without waiting for anybody, and tells the peers why; `reason` may be "".
 
         For a process that lives on but cannot go on with the job.
         """

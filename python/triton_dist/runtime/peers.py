@@ -43,7 +43,7 @@ class Peers:
         if state is State.FINALIZED:
             self.gone[peer] = f"{who} has finalized shmem"
         elif state is State.EXITED:
-            self.gone[peer] = f"{who} exited without aclshmem_finalize" + (f" after {text}" if text else "")
+            self.gone[peer] = f"{who} left without aclshmem_finalize" + (f" ({text})" if text else "")
         else:
             self.gone[peer] = f"{who} has died without aclshmem_finalize, killed or crashed"
 

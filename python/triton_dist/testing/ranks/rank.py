@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_dist import env
+from triton_dist.runtime import job
 from triton_dist.testing.ranks import rewriting
 from triton_dist.testing.ranks.modules import SourceFinder
 from triton_dist.testing.ranks.task import Task
@@ -72,6 +73,8 @@ def main(rank: int, descriptors: Descriptors) -> int:
     if outcome["kind"] not in ("returned", "skipped"):
         # pytest ends the whole job now.
         return 1
+    # Whoever still waits for this rank in a barrier is told that it will not come.
+    job.announce_exit("its worker function has returned")
     # A rank that left early would take the store, and connections that others still use, with it.
     watcher.may_leave.wait()
     return _leave()
