@@ -92,6 +92,7 @@ void addLoopPasses(OpPassManager &manager) {
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
   manager.addPass(arith::createArithExpandOpsPass(expand));
+  manager.addNestedPass<func::FuncOp>(tdist::createGuardDivision());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createConvertSCFToCFPass());

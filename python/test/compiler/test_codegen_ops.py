@@ -135,6 +135,25 @@ def test_integer_arithmetic(dtype: torch.dtype) -> None:
 
 
 @triton.jit
+def masked_division(x, y, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    a, b = tl.load(x + i), tl.load(y + i, mask=i < n, other=0)
+    tl.store(out + i, a // b, mask=i < n)
+    tl.store(out + N + i, a % b, mask=i < n)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_division_by_zero_in_lanes_that_a_mask_leaves_out(dtype: torch.dtype) -> None:
+    a, b = torch.randint(-90, 90, (64,)).to(dtype), torch.randint(1, 9, (64,)).to(dtype)
+    a[0], b[0] = torch.iinfo(dtype).min, -1
+    out = empty(2, 64, dtype=dtype)
+    masked_division[(1,)](a.npu(), b.npu(), out, 50, N=64)
+    quotient = torch.div(a, b, rounding_mode="trunc")
+    assert torch.equal(out.cpu()[0, 1:50], quotient[1:50])
+    assert torch.equal(out.cpu()[1, 1:50], a[1:50] - quotient[1:50] * b[1:50])
+
+
+@triton.jit
 def select_by_bool(x, mask, out, N: tl.constexpr):
     i = tl.arange(0, N)
     v = tl.load(x + i)

@@ -134,6 +134,15 @@ def WidenNarrowFloats : Pass<"tdist-widen-narrow-floats", "mlir::func::FuncOp"> 
   let dependentDialects = ["mlir::arith::ArithDialect"];
 }
 
+def GuardDivision : Pass<"tdist-guard-division", "mlir::func::FuncOp"> {
+  let summary = "Give integer division by zero a result";
+  let description = [{
+    Lanes that a mask leaves out often hold zeros, and are divided all the same: on an NPU that gives
+    some number that nobody looks at, on a CPU it ends the process. Here x / 0 is 0 and x % 0 is x.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect"];
+}
+
 def AddKernelEntry : Pass<"tdist-add-kernel-entry", "mlir::ModuleOp"> {
   let summary = "Add tdist_kernel_entry(args, grid, pid), which unpacks and calls the kernel";
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::func::FuncDialect",
