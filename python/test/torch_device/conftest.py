@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from triton_dist import env
+from triton_dist.runtime.torch_device import build
 
 RunPython = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -28,3 +29,9 @@ def run_python() -> RunPython:
         )
 
     return run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built() -> None:
+    """The library is there before an interpreter's standard error is looked at: a build reports on it."""
+    build.library()

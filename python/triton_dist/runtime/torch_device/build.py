@@ -11,7 +11,9 @@ the first import and prints where it is.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -38,7 +40,6 @@ class Torch:
     root: Path
     version: str
     git_version: str
-    cxx11_abi: bool
 
 
 def library() -> Path:
@@ -67,20 +68,19 @@ def library() -> Path:
 
 
 def _installed_torch() -> Torch:
-    import torch
-
-    release = ".".join(torch.__version__.split(".")[:2])
-    if release not in TESTED_TORCH:
+    # Without importing it: that takes longer than all the rest here, and would ask for the library itself.
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise TorchDeviceError("torch is not installed: install one of " + ", ".join(TESTED_TORCH))
+    root = Path(spec.origin).parent
+    names = runpy.run_path(str(root / "version.py"))
+    torch = Torch(root=root, version=str(names["__version__"]), git_version=str(names["git_version"]))
+    if ".".join(torch.version.split(".")[:2]) not in TESTED_TORCH:
         raise TorchDeviceError(
-            f"torch {torch.__version__} is not one that simulated NPUs are tested with ({', '.join(TESTED_TORCH)}): "
+            f"torch {torch.version} is not one that simulated NPUs are tested with ({', '.join(TESTED_TORCH)}): "
             "install one of these, or set TRITON_DIST_BACKEND=ascend to do without simulated NPUs"
         )
-    return Torch(
-        root=Path(torch.__file__).parent,
-        version=str(torch.__version__),
-        git_version=str(torch.version.git_version),
-        cxx11_abi=bool(torch.compiled_with_cxx11_abi()),
-    )
+    return torch
 
 
 def _sources() -> list[Path]:
@@ -98,7 +98,7 @@ def _sources() -> list[Path]:
 
 def _key(torch: Torch, sources: list[Path]) -> str:
     digest = hashlib.sha256()
-    for part in (torch.version, torch.git_version, str(torch.cxx11_abi), str(torch.root), *_FLAGS):
+    for part in (torch.version, torch.git_version, str(torch.root), *_FLAGS):
         digest.update(part.encode() + b"\0")
     for source in sources:
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
@@ -145,7 +145,6 @@ def _compile(torch: Torch, sources: list[Path], compiler: str, output: Path) -> 
     command = [
         compiler,
         *_FLAGS,
-        f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.cxx11_abi)}",
         f"-isystem{torch.root / 'include'}",
         f"-L{torch.root / 'lib'}",
         str(unit),
@@ -175,8 +174,6 @@ def _compile(torch: Torch, sources: list[Path], compiler: str, output: Path) -> 
 
 def main() -> int:
     """Builds the library and prints its path; an error is one line and exit status 1."""
-    # Importing torch would build as well, and would report an error before we do.
-    env.apply({env.TORCH_DEVICE_BACKEND_AUTOLOAD.name: 0})
     try:
         print(os.fspath(library()))
     except TorchDeviceError as error:

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-import torch
+# This and the function stand before the import of torch, which looks for them while it is being imported.
+simulated = True
 
-from triton_dist.runtime import torch_device
+
+def _autoload() -> None:
+    """What an installed torch_npu names as its entry point of `torch.backends`; importing this module does it."""
+
+
+import torch  # noqa: E402
+
+from triton_dist.runtime import torch_device  # noqa: E402
 
 torch_device.ensure()
 
 npu = torch.npu  # type: ignore[attr-defined]
-simulated = True
 __version__ = f"{torch.__version__.split('+')[0]}+simulated"
 
 _ND = 2
@@ -29,10 +36,6 @@ def npu_format_cast(tensor: torch.Tensor, acl_format: int, customize_dtype: int 
 def get_npu_format(tensor: torch.Tensor) -> int:
     """ND, whatever the tensor is."""
     return _ND
-
-
-def _autoload() -> None:
-    """What an installed torch_npu names as its entry point of `torch.backends`; importing this module has done it."""
 
 
 def __getattr__(name: str) -> NoReturn:
