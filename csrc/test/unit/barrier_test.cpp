@@ -52,7 +52,7 @@ void storeAndCheck(const std::uint64_t *args, const std::int32_t *grid, const st
   for (std::int32_t round = 1; round <= kRounds; ++round) {
     for (std::int32_t pe = 0; pe < pes; ++pe) {
       const std::int64_t delta = tdist_sim_delta(operand(args[0]), pe, 4, &kHere);
-      own[delta + me * programs + pid[0]] = round;
+      own[delta + std::int64_t{me} * programs + pid[0]] = round;
     }
     tdist_sim_barrier_all(0, &kHere);
     for (std::int32_t word = 0; word < pes * programs; ++word) {

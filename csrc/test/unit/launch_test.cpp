@@ -4,6 +4,7 @@
 #include "support/ranks.h"
 #include "tdist_sim.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -306,9 +307,9 @@ TEST_F(Launch, RunsOnOneThreadAtATime) {
 }
 
 TEST_F(Launch, SeveralRunSideBySide) {
-  std::vector<std::thread> threads;
-  for (int index = 0; index < 4; ++index) {
-    threads.emplace_back([] {
+  std::array<std::thread, 4> threads;
+  for (std::thread &thread : threads) {
+    thread = std::thread([] {
       for (int round = 0; round < 50; ++round) {
         std::int32_t turn = 0;
         launch(spinForTurn, {8, 1, 1}, {addressOf(&turn)});

@@ -15,7 +15,7 @@ namespace {
 class Ranks : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Count, Ranks, testing::Values(2, 4, 8));
 
-constexpr std::int32_t kElements = 32;
+constexpr std::int64_t kElements = 32;
 
 template <class Word>
 std::int32_t notify(std::int64_t address, std::int32_t pe, Word value, std::int32_t op) {
@@ -167,8 +167,8 @@ TEST_P(Ranks, PutSignalsWhenTheDataIsThere) {
 /// on purpose, with the data in many cache lines.
 void passMessages(const std::uint64_t *args, const std::int32_t * /*grid*/,
                   const std::int32_t * /*pid*/) {
-  constexpr std::int64_t kMessages = 20'000;
-  constexpr std::int32_t kStep = 8; // int64 in a cache line
+  constexpr std::int64_t kMessages = 5000;
+  constexpr std::int64_t kStep = 8; // int64 in a cache line
   auto *data = pointer<std::int64_t>(args[0]);
   const bool isSender = tdist_sim_my_pe(-1, &kHere) == 0;
   const std::int64_t delta = tdist_sim_delta(operand(args[0]), 1, 8, &kHere);
@@ -191,7 +191,7 @@ void passMessages(const std::uint64_t *args, const std::int32_t * /*grid*/,
 
 TEST(RanksOrder, WhoSeesTheSignalSeesTheData) {
   runRanks(2, [](int rank) {
-    const std::uint64_t data = allocate(rank, 4 * 64);
+    const std::uint64_t data = allocate(rank, 4 * kSlotBytes);
     const std::uint64_t signals = allocate(rank, 2 * kSlotBytes);
     hostBarrier();
     launch(passMessages, {1, 1, 1}, {data, signals});
@@ -242,9 +242,10 @@ void allNotifyAll(const std::uint64_t *args, const std::int32_t *grid, const std
   const std::int32_t pes = tdist_sim_n_pes(-1, &kHere);
   for (std::int32_t round = 1; round <= 20; ++round) {
     for (std::int32_t pe = 0; pe < pes; ++pe) {
-      tdist_sim_notify_i32(slot(args[0], pid[0] * pes + me), pe, round, kNotifySet, 1, &kHere);
+      tdist_sim_notify_i32(slot(args[0], std::int64_t{pid[0]} * pes + me), pe, round, kNotifySet, 1,
+                           &kHere);
     }
-    tdist_sim_wait_i32(slot(args[0], pid[0] * pes), pes, round, 0, 1, &kHere);
+    tdist_sim_wait_i32(slot(args[0], std::int64_t{pid[0]} * pes), pes, round, 0, 1, &kHere);
     tdist_sim_barrier_all(0, &kHere); // nobody may overwrite a value that another has not seen
   }
   EXPECT_EQ(grid[1], 1);

@@ -62,7 +62,9 @@ std::string failureOf(tdist_kernel_fn kernel, const Grid &grid, const Arguments 
 std::uint64_t allocate(int pe, std::int64_t bytes);
 
 /// What a kernel gets for a pointer operand, and the other way round.
-template <class T> T *pointer(std::uint64_t address) { return reinterpret_cast<T *>(address); }
+template <class T> T *pointer(std::uint64_t address) {
+  return reinterpret_cast<T *>(address); // NOLINT(performance-no-int-to-ptr): the ABI's form
+}
 template <class T> std::uint64_t addressOf(T *pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }

@@ -91,7 +91,7 @@ void runRanks(int count, const std::function<void(int)> &body) {
       continue;
     }
     if (WIFSIGNALED(status)) {
-      ADD_FAILURE() << "rank " << rank << " was ended by " << strsignal(WTERMSIG(status));
+      ADD_FAILURE() << "rank " << rank << " was ended by " << sigdescr_np(WTERMSIG(status));
     } else {
       ADD_FAILURE() << "rank " << rank << " failed, see above";
     }
