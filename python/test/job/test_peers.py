@@ -79,7 +79,7 @@ def wait_for_a_word(rank: int, world_size: int, endpoint: str, waiting: tuple[in
     if rank == world_size - 1:
         time.sleep(1.0)
         for pe in waiting if signals else ():
-            current.signal(word, 4, 7, 0, pe, "signal")
+            current.heap.signal(word, 4, 7, 0, pe, "signal")
     return ""
 
 
@@ -204,7 +204,7 @@ def watch_a_wait(rank: int, world_size: int, endpoint: str) -> Any:
     current.barrier()
     if rank == 1:
         time.sleep(1.0)
-        current.signal(word, 4, 5, 0, 0, "signal")
+        current.heap.signal(word, 4, 5, 0, 0, "signal")
         current.finalize()
         return None
     seen: list[Any] = []

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from triton_dist.runtime import native, rendezvous
+from triton_dist.runtime.heap import SymmetricHeap
 from triton_dist.runtime.peers import Peers
 from triton_dist.runtime.status_page import CollectiveCall, State, StatusPage
 
@@ -49,6 +50,7 @@ class Job:
         world_size: how many ranks the job has.
         heap_bytes: symmetric heap of each rank that the user may allocate, in bytes.
         endpoint: where the ranks met.
+        heap: the symmetric heap; blocks of it are taken and given back by :meth:`alloc` and :meth:`free`.
     """
 
     def __init__(self, meeting: rendezvous.Meeting, call: rendezvous.Call) -> None:
@@ -61,7 +63,6 @@ class Job:
         self._sequence = 0
         self._alone_since: float | None = None
         self._reached = [0] * call.world_size
-        self._blocks: dict[int, int] = {}
         self._references = 0
         self._status = StatusPage(meeting.status, call.rank, call.world_size)
         self._peers = Peers(call.rank, meeting.pids, meeting.pidfds, self._status)
@@ -74,9 +75,8 @@ class Job:
             with contextlib.suppress(native.NativeError):
                 self._library.detach()
             raise
-        self._base = self._library.heap_base(call.rank)
-        self._end = self._base + total
-        ctypes.memset(self._base + self._private, 0, _WORD_STRIDE * call.world_size)
+        self.heap = SymmetricHeap(self._library, call.rank, call.world_size, total)
+        ctypes.memset(self._word(0), 0, _WORD_STRIDE * call.world_size)
 
     # ------------------------------------------------------------------------------------------- peers
 
@@ -144,7 +144,7 @@ class Job:
             self.wait_until(self._word(rank), _WORD_BYTES, _GE, self._reached[rank], name=name, needed=others)
 
     def _word(self, rank: int) -> int:
-        return self._base + self._private + rank * _WORD_STRIDE
+        return self.heap.base + self._private + rank * _WORD_STRIDE
 
     def alloc(self, bytes_: int, align: int = 64, name: str = "aclshmem_malloc", clear: bool = False) -> int:
         """Takes a block of the symmetric heap, on all ranks at the same offset; returns its address here.
@@ -159,23 +159,22 @@ class Job:
             raise ValueError(f"{name}: size is {bytes_} bytes: it must be at least 1")
         if align <= 0 or align & (align - 1):
             raise ValueError(f"{name}: alignment is {align} bytes: it must be a power of two")
-        failure: native.NativeError | None = None
         try:
-            offset = self._library.heap_alloc(bytes_, align)
+            offset = self.heap.take(bytes_, align)
         except native.NativeError as error:
-            failure, offset = error, -1
-        if clear and offset >= 0:
-            ctypes.memset(self._base + offset, 0, bytes_)
+            # The others must not wait for this rank, and are told by its offset.
+            with contextlib.suppress(RuntimeError):
+                self._together(CollectiveCall(name, bytes_, align, offset=-1))
+            raise RuntimeError(f"{name}: {error}") from None
+        address = self.heap.base + offset
+        if clear:
+            ctypes.memset(address, 0, bytes_)
         try:
             self._together(CollectiveCall(name, bytes_, align, offset))
         except BaseException:
-            if offset >= 0:
-                self._library.heap_free(offset)
-            if failure is not None:
-                raise RuntimeError(f"{name}: {failure}") from None
+            self.heap.give_back(offset)
             raise
-        self._blocks[offset] = bytes_
-        return self._base + offset
+        return address
 
     def free(self, address: int, name: str = "aclshmem_free") -> None:
         """Gives back the block at `address`. Collective, with a barrier before it.
@@ -184,24 +183,9 @@ class Job:
             ValueError: no block begins there (never allocated, freed already, or of another job).
             RuntimeError: ranks make other calls.
         """
-        offset = address - self._base
-        if offset not in self._blocks:
-            raise ValueError(f"{name}: {self._describe_foreign(address)}")
+        offset = self.heap.offset_of_block(address, name)
         self._together(CollectiveCall(name, offset=offset))
-        del self._blocks[offset]
-        self._library.heap_free(offset)
-
-    def _describe_foreign(self, address: int) -> str:
-        offset = address - self._base
-        for start, size in self._blocks.items():
-            if start < offset < start + size:
-                return (
-                    f"address {address:#x} is {offset - start} bytes inside a block of {size} bytes: "
-                    "give the address of its first byte"
-                )
-        if self._base <= address < self._end:
-            return f"nothing is allocated at address {address:#x}: it has been freed already, or was never allocated"
-        return f"address {address:#x} is not in the symmetric heap of rank {self.rank}"
+        self.heap.give_back(offset)
 
     def _together(self, call: CollectiveCall) -> None:
         """A barrier of all ranks, who must all make this call."""
@@ -210,69 +194,20 @@ class Job:
         ticket = self._library.barrier_arrive()
         everyone = list(range(self.world_size))
         self._wait(call.name, lambda slice_ns: self._library.barrier_wait(ticket, slice_ns), everyone)
-        calls = [self._status.posted(rank, self._sequence) for rank in everyone]
-        other = next((rank for rank in everyone if calls[rank] != call), None)
-        if other is None and call.offset >= 0:
-            return
-        if other is not None and (theirs := calls[other]) is not None and theirs.offset < 0 <= call.offset:
-            raise RuntimeError(f"{call.name}: rank {other} has no room for {theirs.bytes} bytes in its symmetric heap")
-        raise RuntimeError(
-            f"the ranks make different collective calls: rank {self.rank} is in {call}, rank {other} in "
-            f"{calls[other] if other is not None else call}. All ranks must make the same calls, with the same sizes, "
-            "in the same order"
+        for rank in everyone:
+            theirs = self._status.posted(rank, self._sequence)
+            if theirs != call:
+                raise RuntimeError(self._describe_difference(call, rank, theirs))
+
+    def _describe_difference(self, call: CollectiveCall, rank: int, theirs: CollectiveCall | None) -> str:
+        if theirs is not None and theirs.offset < 0:
+            return f"{call.name}: rank {rank} has no room for {theirs.bytes} bytes in its symmetric heap"
+        return (
+            f"the ranks make different collective calls: rank {self.rank} is in {call}, rank {rank} in {theirs}. "
+            "All ranks must make the same calls, with the same sizes, in the same order"
         )
 
-    # ------------------------------------------------------------------------------------- one-sided
-
-    def translate(self, address: int, pe: int) -> int:
-        """Address, in this process, of the object on rank `pe` that is at symmetric `address` here; 0 if there is none.
-
-        Memory of another rank can be read and written there.
-        """
-        if not (self._base <= address < self._end and 0 <= pe < self.world_size):
-            return 0
-        return self._library.heap_base(pe) + (address - self._base)
-
-    def heap_base(self) -> int:
-        """Address of the first byte of this rank's heap."""
-        return self._base
-
-    def put(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
-        """Copies `bytes_` bytes from local `source` to symmetric `destination` on rank `pe`; complete on return.
-
-        Raises:
-            ValueError: rank, size or symmetric address is not possible.
-        """
-        self.check_range(destination, bytes_, pe, name)
-        if bytes_:
-            self._library.put(destination, source, bytes_, pe)
-
-    def get(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
-        """Copies `bytes_` bytes from symmetric `source` on rank `pe` to local `destination`; complete on return.
-
-        Raises:
-            ValueError: rank, size or symmetric address is not possible.
-        """
-        self.check_range(source, bytes_, pe, name)
-        if bytes_:
-            self._library.get(destination, source, bytes_, pe)
-
-    def signal(self, address: int, width: int, value: int, operation: int, pe: int, name: str) -> None:
-        """Sets (0) or adds to (1) the signal word of `width` bytes at symmetric `address` on rank `pe`.
-
-        Raises:
-            ValueError: rank or symmetric address is not possible.
-        """
-        self.check_range(address, width, pe, name, align=width)
-        self._library.signal(address, width, value, operation, pe)
-
-    def quiet(self) -> None:
-        """Waits until everything that this rank sent is complete."""
-        self._library.quiet()
-
-    def fence(self) -> None:
-        """Orders what this rank sends to each rank."""
-        self._library.fence()
+    # ------------------------------------------------------------------------------------------ waits
 
     def wait_until(
         self, address: int, width: int, compare: int, value: int, name: str, needed: list[int] | None = None
@@ -283,7 +218,7 @@ class Job:
             ValueError: the address is not possible.
             PeerGoneError: the ranks that could make it so have ended (`needed`: one of these has; else all others).
         """
-        self.check_range(address, width, self.rank, name, align=width)
+        self.heap.check_range(address, width, self.rank, name, align=width)
         self._wait(name, lambda ns: self._library.wait_until(address, width, compare, value, ns), needed)
 
     def wait_for_change(self, address: int, width: int, seen: int, name: str, slice_ns: int = SLICE_NS) -> None:
@@ -298,20 +233,6 @@ class Job:
 
         if not ready(slice_ns):
             self._fail_if_alone(name, ready, None)
-
-    def check_range(self, address: int, bytes_: int, pe: int, name: str, align: int = 1) -> None:
-        """Raises ValueError unless `bytes_` bytes at `address` are in the symmetric heap and rank `pe` exists."""
-        if not 0 <= pe < self.world_size:
-            raise ValueError(f"{name}: there is no PE {pe}: the job has PEs 0 to {self.world_size - 1}")
-        if bytes_ < 0:
-            raise ValueError(f"{name}: size is {bytes_} bytes: it must not be negative")
-        if not self._base <= address <= self._end - bytes_:
-            raise ValueError(
-                f"{name}: {bytes_} bytes at address {address:#x} are not in the symmetric heap of rank {self.rank} "
-                f"({self._base:#x} to {self._end:#x}): use memory of aclshmem_create_tensor or aclshmem_malloc"
-            )
-        if address % align:
-            raise ValueError(f"{name}: address {address:#x} must be a multiple of {align} bytes")
 
     # ------------------------------------------------------------------------------------------- end
 

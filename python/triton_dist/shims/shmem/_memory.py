@@ -80,14 +80,14 @@ def aclshmemx_free(ptr: int, mem_type: MemType = MemType.DEVICE_SIDE) -> None:
 def aclshmem_ptr(ptr: int, peer: int) -> int:
     """Address, in this process, of rank `peer`'s object at symmetric address `ptr`; 0 if there is none."""
     name = "aclshmem_ptr"
-    return job.require(name).translate(integer(ptr, "ptr", name), integer(peer, "peer", name))
+    return job.require(name).heap.translate(integer(ptr, "ptr", name), integer(peer, "peer", name))
 
 
 def aclshmemx_get_heap_base(mem_type: MemType | None = None) -> int:
     """Address of this rank's heap; 0 where this process is in no job."""
     _check_mem_type(MemType.DEVICE_SIDE if mem_type is None else mem_type, "aclshmemx_get_heap_base")
     current = job.current()
-    return 0 if current is None else current.heap_base()
+    return 0 if current is None else current.heap.base
 
 
 def _check_mem_type(mem_type: MemType, function: str) -> None:

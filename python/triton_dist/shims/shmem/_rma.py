@@ -39,13 +39,13 @@ FAMILIES: dict[str, Callable[..., Any]] = {}
 
 
 def _put(function: str, dst: int, src: int, size: int, pe: int) -> None:
-    job.require(function).put(
+    job.require(function).heap.put(
         integer(dst, "dst", function), integer(src, "src", function), size, integer(pe, "pe", function), function
     )
 
 
 def _get(function: str, dst: int, src: int, size: int, pe: int) -> None:
-    job.require(function).get(
+    job.require(function).heap.get(
         integer(dst, "dst", function), integer(src, "src", function), size, integer(pe, "pe", function), function
     )
 
@@ -54,7 +54,7 @@ def _signal(function: str, sig: int, signal: int, sig_op: SignalOp | int, pe: in
     current = job.require(function)
     value, operation = signal_value(signal, function), signal_operation(sig_op, function)
     address, target = integer(sig, "sig", function), integer(pe, "pe", function)
-    current.signal(address, _SIGNAL_BYTES, value, operation, target, function)
+    current.heap.signal(address, _SIGNAL_BYTES, value, operation, target, function)
 
 
 def _put_signal(
@@ -65,7 +65,7 @@ def _put_signal(
     signal_value(signal, function)
     signal_operation(sig_op, function)
     target = integer(pe, "pe", function)
-    current.check_range(integer(sig, "sig", function), _SIGNAL_BYTES, target, function, align=_SIGNAL_BYTES)
+    current.heap.check_range(integer(sig, "sig", function), _SIGNAL_BYTES, target, function, align=_SIGNAL_BYTES)
     _put(function, dst, src, size, pe)
     _signal(function, sig, signal, sig_op, pe)
 
@@ -134,18 +134,18 @@ def aclshmemx_signal_op_on_stream(sig_addr: int, signal: int, sig_op: SignalOp |
 
 def aclshmem_quiet() -> None:
     """Waits until everything that this rank has sent is complete."""
-    job.require("aclshmem_quiet").quiet()
+    job.require("aclshmem_quiet").heap.quiet()
 
 
 def aclshmemx_quiet_on_stream(stream: int) -> None:
     """As `aclshmem_quiet`, in the order of a stream."""
     check_stream(stream, "aclshmemx_quiet_on_stream")
-    job.require("aclshmemx_quiet_on_stream").quiet()
+    job.require("aclshmemx_quiet_on_stream").heap.quiet()
 
 
 def aclshmem_fence() -> None:
     """Orders what this rank sends to each rank."""
-    job.require("aclshmem_fence").fence()
+    job.require("aclshmem_fence").heap.fence()
 
 
 # ---------------------------------------------------------------------------- families by type and by size
@@ -161,7 +161,7 @@ def _strided(
     count, rank = integer(nelems, "nelems", function), integer(pe, "pe", function)
     if to < 1 or by < 1 or count < 0:
         raise ValueError(f"{function}: strides are {to} and {by}, count is {count}: strides must be at least 1")
-    copy = current.put if put else current.get
+    copy = current.heap.put if put else current.heap.get
     for index in range(count):
         copy(target + index * to * size, origin + index * by * size, size, rank, function)
 

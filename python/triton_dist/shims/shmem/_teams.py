@@ -238,7 +238,7 @@ def aclshmemx_handle_wait(handle: Handle, stream: int) -> None:
 
 def _barrier_all(function: str) -> None:
     current = job.require(function)
-    current.quiet()
+    current.heap.quiet()
     current.barrier(function)
 
 

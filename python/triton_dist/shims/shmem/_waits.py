@@ -61,7 +61,7 @@ def _wait_one(kind: Kind, function: str, address: int, cmp: CmpOp | int, value: 
     if kind.code in ("=b", "=h", "=i", "=q"):
         current.wait_until(address, kind.size, compare, raw, function)
         return kind.read(address)
-    current.check_range(address, kind.size, current.rank, function, align=kind.size)
+    current.heap.check_range(address, kind.size, current.rank, function, align=kind.size)
     holds = _TRUE[compare]
     wanted = kind.from_raw(raw)
     while True:
@@ -82,7 +82,7 @@ class _Several:
         self._kind = kind
         self._address = integer(ivars, "ivars", function)
         count = integer(nelems, "nelems", function)
-        self.job.check_range(self._address, count * kind.size, self.job.rank, function, align=kind.size)
+        self.job.heap.check_range(self._address, count * kind.size, self.job.rank, function, align=kind.size)
         mask = integer(status, "status", function)
         excluded = (ctypes.c_int32 * count).from_address(mask) if mask else [0] * count
         self.active = [index for index in range(count) if not excluded[index]]

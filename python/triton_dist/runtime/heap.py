@@ -1,0 +1,125 @@
+"""The symmetric heap of a job as this rank sees it: blocks, addresses, and access to the heaps of other ranks."""
+
+from __future__ import annotations
+
+from triton_dist.runtime import native
+
+
+class SymmetricHeap:
+    """The heaps of all ranks, mapped. An address in this rank's stands for the same object on every rank.
+
+    Attributes:
+        base: address of the first byte of this rank's heap.
+        end: address behind its last byte.
+    """
+
+    def __init__(self, library: native.Library, rank: int, world_size: int, bytes_: int) -> None:
+        self.base = library.heap_base(rank)
+        self.end = self.base + bytes_
+        self._library = library
+        self._rank = rank
+        self._world_size = world_size
+        self._blocks: dict[int, int] = {}
+
+    # ------------------------------------------------------------------------------------------ blocks
+
+    def take(self, bytes_: int, align: int) -> int:
+        """Offset in bytes of a new block; on all ranks the same if all take and give back alike.
+
+        Raises:
+            NativeError: there is no room (says how much was asked and is free).
+        """
+        offset = self._library.heap_alloc(bytes_, align)
+        self._blocks[offset] = bytes_
+        return offset
+
+    def give_back(self, offset: int) -> None:
+        """Ends the block at an offset."""
+        del self._blocks[offset]
+        self._library.heap_free(offset)
+
+    def offset_of_block(self, address: int, name: str) -> int:
+        """Offset in bytes of the block that begins at `address`, for the function `name`.
+
+        Raises:
+            ValueError: none does (never allocated, freed already, or of another job).
+        """
+        offset = address - self.base
+        if offset in self._blocks:
+            return offset
+        for start, size in self._blocks.items():
+            if start < offset < start + size:
+                raise ValueError(
+                    f"{name}: address {address:#x} is {offset - start} bytes inside a block of {size} bytes: "
+                    "give the address of its first byte"
+                )
+        if self.base <= address < self.end:
+            raise ValueError(
+                f"{name}: nothing is allocated at address {address:#x}: "
+                "it has been freed already, or was never allocated"
+            )
+        raise ValueError(f"{name}: address {address:#x} is not in the symmetric heap of rank {self._rank}")
+
+    # --------------------------------------------------------------------------------------- addresses
+
+    def translate(self, address: int, pe: int) -> int:
+        """Address, in this process, of the object on rank `pe` that is at symmetric `address` here; 0 if there is none.
+
+        Memory of another rank can be read and written there.
+        """
+        if not (self.base <= address < self.end and 0 <= pe < self._world_size):
+            return 0
+        return self._library.heap_base(pe) + (address - self.base)
+
+    def check_range(self, address: int, bytes_: int, pe: int, name: str, align: int = 1) -> None:
+        """Raises ValueError unless `bytes_` bytes at `address` are in the symmetric heap and rank `pe` exists."""
+        if not 0 <= pe < self._world_size:
+            raise ValueError(f"{name}: there is no PE {pe}: the job has PEs 0 to {self._world_size - 1}")
+        if bytes_ < 0:
+            raise ValueError(f"{name}: size is {bytes_} bytes: it must not be negative")
+        if not self.base <= address <= self.end - bytes_:
+            raise ValueError(
+                f"{name}: {bytes_} bytes at address {address:#x} are not in the symmetric heap of rank {self._rank} "
+                f"({self.base:#x} to {self.end:#x}): use memory of aclshmem_create_tensor or aclshmem_malloc"
+            )
+        if address % align:
+            raise ValueError(f"{name}: address {address:#x} must be a multiple of {align} bytes")
+
+    # ---------------------------------------------------------------------------------------- access
+
+    def put(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
+        """Copies `bytes_` bytes from local `source` to symmetric `destination` on rank `pe`; complete on return.
+
+        Raises:
+            ValueError: rank, size or symmetric address is not possible.
+        """
+        self.check_range(destination, bytes_, pe, name)
+        if bytes_:
+            self._library.put(destination, source, bytes_, pe)
+
+    def get(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
+        """Copies `bytes_` bytes from symmetric `source` on rank `pe` to local `destination`; complete on return.
+
+        Raises:
+            ValueError: rank, size or symmetric address is not possible.
+        """
+        self.check_range(source, bytes_, pe, name)
+        if bytes_:
+            self._library.get(destination, source, bytes_, pe)
+
+    def signal(self, address: int, width: int, value: int, operation: int, pe: int, name: str) -> None:
+        """Sets (0) or adds to (1) the signal word of `width` bytes at symmetric `address` on rank `pe`.
+
+        Raises:
+            ValueError: rank or symmetric address is not possible.
+        """
+        self.check_range(address, width, pe, name, align=width)
+        self._library.signal(address, width, value, operation, pe)
+
+    def quiet(self) -> None:
+        """Waits until everything that this rank sent is complete."""
+        self._library.quiet()
+
+    def fence(self) -> None:
+        """Orders what this rank sends to each rank."""
+        self._library.fence()
