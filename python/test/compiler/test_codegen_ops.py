@@ -471,3 +471,23 @@ def test_histogram() -> None:
     out = empty(16, dtype=torch.int32)
     histogram[(1,)](x.npu(), out, N=64, BINS=16)
     assert torch.equal(out.cpu().long(), torch.bincount(x, minlength=16))
+
+
+@triton.jit
+def print_values(x, n, N: tl.constexpr):
+    tl.device_print("value", tl.load(x + tl.arange(0, N)))
+    tl.device_print("count", n)
+
+
+def test_device_print_writes_a_line_for_each_element(capfd: pytest.CaptureFixture[str]) -> None:
+    print_values[(2,)](torch.tensor([0.5, -1.25]).npu(), 7, N=2)
+    torch.npu.synchronize()
+    lines = sorted(line for line in capfd.readouterr().err.splitlines() if line.startswith("pid"))
+    assert lines == [
+        "pid (0, 0, 0) count: 7",
+        "pid (0, 0, 0) idx (0) value: 0.500000",
+        "pid (0, 0, 0) idx (1) value: -1.250000",
+        "pid (1, 0, 0) count: 7",
+        "pid (1, 0, 0) idx (0) value: 0.500000",
+        "pid (1, 0, 0) idx (1) value: -1.250000",
+    ]

@@ -52,10 +52,10 @@ def ConvertExternToCall : Pass<"tdist-convert-extern-to-call", "mlir::ModuleOp">
 }
 
 def ConvertTritonCallsToLinalg : Pass<"tdist-convert-triton-calls-to-linalg", "mlir::ModuleOp"> {
-  let summary = "Turn calls of @triton_cumsum, sort, flip, ... and hfusion ops into upstream ops";
+  let summary = "Turn calls of @triton_cumsum, sort, print, ... and hfusion ops into upstream ops";
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
-                           "mlir::math::MathDialect", "mlir::scf::SCFDialect",
-                           "mlir::tensor::TensorDialect"];
+                           "mlir::LLVM::LLVMDialect", "mlir::math::MathDialect",
+                           "mlir::scf::SCFDialect", "mlir::tensor::TensorDialect"];
 }
 
 def ConvertAtomicsToLLVM : Pass<"tdist-convert-atomics-to-llvm", "mlir::ModuleOp"> {

@@ -18,6 +18,10 @@ void convertDeviceMath(mlir::func::CallOp call);
 /// does not know.
 void convertTensorCall(mlir::func::CallOp call);
 
+/// Replaces a call of `@triton_print_0`, whose text is on its declaration, by calls of the C
+/// library. Leaves alone what it cannot print.
+void convertPrint(mlir::func::CallOp call);
+
 /// Replaces `hfusion.histogram`, an op that is not registered here, by a loop.
 void convertHistogram(mlir::Operation *op);
 

@@ -53,6 +53,8 @@ struct ConvertTritonCallsToLinalg
     for (func::CallOp call : calls) {
       if (call.getCallee().starts_with("__hmf_"))
         tdist::convertDeviceMath(call);
+      else if (call.getCallee().starts_with("triton_print"))
+        tdist::convertPrint(call);
       else if (call.getCallee().starts_with("triton_"))
         tdist::convertTensorCall(call);
     }
