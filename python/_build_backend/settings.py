@@ -41,8 +41,6 @@ class BuildSettings:
             "cmake.build-type": self.build_type,
             "cmake.args": list(self.cmake_args),
             "build.tool-args": [f"-j{self.jobs}"],
-            # Lets one checkout use what another has compiled.
-            "env.CCACHE_BASEDIR": str(ROOT),
             **{f"cmake.define.{name}": value for name, value in self.defines.items()},
         }
         # CMake keeps what it was configured with first; another compiler needs an empty cache.
@@ -134,8 +132,10 @@ def _choose_ccache(defines: dict[str, str]) -> str:
         )
     if wanted is False or ccache is None:
         return "no ccache"
-    defines["CMAKE_C_COMPILER_LAUNCHER"] = ccache
-    defines["CMAKE_CXX_COMPILER_LAUNCHER"] = ccache
+    # With paths relative to the checkout, one checkout can use what another has compiled.
+    launcher = f"cmake;-E;env;CCACHE_BASEDIR={ROOT};{ccache}"
+    defines["CMAKE_C_COMPILER_LAUNCHER"] = launcher
+    defines["CMAKE_CXX_COMPILER_LAUNCHER"] = launcher
     return "ccache"
 
 
