@@ -11,6 +11,7 @@ import host_api
 import light_ranks
 import pytest
 
+from triton_dist.runtime import job, native
 from triton_dist.shims import shmem as ash
 
 GIB = 1 << 30
@@ -119,6 +120,33 @@ def test_ranks_that_make_different_collective_calls_are_told(calls: list[str], t
     first, second = light_ranks.values(light_ranks.run(differ, 2, calls, environment=session()))
     assert told in first
     assert "the ranks make different collective calls: rank 1 is in" in second
+
+
+def run_out_on_rank_1(rank: int, world_size: int) -> str:
+    """The system has no memory left for rank 1, the others have all that they want."""
+    host_api.init(rank, world_size, port=8666)
+    current = job.require("test")
+    take = current.heap.take
+
+    def refuse(bytes_: int, align: int) -> int:
+        raise native.NativeError("the system gives no more memory")
+
+    if rank == 1:
+        current.heap.take = refuse  # type: ignore[method-assign]
+    text = host_api.error(ash.aclshmem_malloc, 256)
+    current.heap.take = take  # type: ignore[method-assign]
+    # The ranks still agree on what is where.
+    address = ash.aclshmem_malloc(host_api.HEAP)
+    ash.aclshmem_free(address)
+    ash.aclshmem_finalize()
+    return text
+
+
+def test_a_rank_that_runs_out_of_memory_is_told_to_all() -> None:
+    texts = light_ranks.values(light_ranks.run(run_out_on_rank_1, 3, environment=session()))
+    assert texts[1] == "RuntimeError: aclshmem_malloc: the system gives no more memory"
+    for rank in (0, 2):
+        assert texts[rank] == "RuntimeError: aclshmem_malloc: rank 1 has no room for 256 bytes in its symmetric heap"
 
 
 def fill_a_little(rank: int, world_size: int) -> tuple[int, bool]:
