@@ -20,6 +20,8 @@ from triton_dist.testing.leases.pool import NpuPool
 
 # Generous: the machine may be busy with other things.
 PATIENCE = 240.0
+# pytest's options in every run. Stacks of a run that hangs are there before patience ends.
+ALWAYS = ("-p", "no:cacheprovider", f"-ofaulthandler_timeout={PATIENCE / 2:g}")
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
@@ -67,7 +69,16 @@ class Suite:
             TRITON_DIST_SIM_NPUS=None,
         )
         return subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--basetemp={next(self._basetemps)}", *args],
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-p",
+                "no:cacheprovider",
+                "-ofaulthandler_timeout=120",
+                f"--basetemp={next(self._basetemps)}",
+                *args,
+            ],
             cwd=self.path,
             env=environ,
             text=True,
@@ -81,7 +92,12 @@ class Suite:
         """Runs pytest to its end, after which nothing of the suite may be left."""
         began = time.monotonic()
         process = self.start(*args)
-        output, _ = process.communicate(timeout=PATIENCE)
+        try:
+            output, _ = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            print(process.communicate()[0])
+            raise
         print(output)
         self.check_nothing_left(seconds=0.5)
         return pytest.RunResult(process.returncode, output.splitlines(), [], time.monotonic() - began)

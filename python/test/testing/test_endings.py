@@ -13,7 +13,7 @@ from .conftest import PATIENCE, Suite, wait_until
 from .test_failures import section
 
 TIMEOUTS = """
-import ctypes, os, sys, time, types
+import os, re, sys, time, types
 import pytest
 import torch.distributed as dist
 
@@ -36,7 +36,7 @@ def waits(rank, world_size):
         in_a_helper()
     if rank == 2:
         # Never gives Python's lock away: no thread of this process can answer.
-        ctypes.PyDLL(None).sleep(1000)
+        re.match("(a+)+$", 60 * "a" + "b")
     if rank == 3:
         return
     dist.barrier()

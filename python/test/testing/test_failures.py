@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from triton_dist.testing.ranks.record import JobRecord, RankRecord
+from triton_dist.testing.report import RanksFailed, judge
+
 from .conftest import Suite
 
 CONFTEST = """
@@ -42,13 +47,6 @@ def assert_in_rank(rank, world_size):
 
 def test_assert(dist_test):
     run(dist_test, assert_in_rank, 4)
-
-def alike(rank, world_size):
-    dist.barrier()
-    raise ValueError("all of them")
-
-def test_alike(dist_test):
-    run(dist_test, alike, 4)
 
 def kills_itself(rank, world_size):
     if rank == 1:
@@ -176,7 +174,7 @@ def test_what_is_shown_of_failures(suite: Suite) -> None:
     suite.write("test_failures.py", FAILURES)
     result = suite.run("-rA", "--color=no")
     output = result.stdout.str()
-    result.assert_outcomes(failed=14, passed=2, skipped=1, xfailed=1)
+    result.assert_outcomes(failed=13, passed=2, skipped=1, xfailed=1)
 
     told = section(output, "test_assert")
     assert told.startswith("rank 1 of 4: AssertionError: assert {'a': 1} == {'a': 2}\n")
@@ -187,10 +185,6 @@ def test_what_is_shown_of_failures(suite: Suite) -> None:
     assert "Captured stdout of rank 1" in told
     assert "said by 1" in told
     assert "said by 0" not in told
-
-    told = section(output, "test_alike")
-    assert re.search(r"^-+ ranks 0-3 of 4, alike -+$", told, re.MULTILINE)
-    assert told.count("E   ValueError: all of them") == 1
 
     assert section(output, "test_killed").startswith("rank 1 of 2: ended by SIGKILL")
 
@@ -206,9 +200,7 @@ def test_what_is_shown_of_failures(suite: Suite) -> None:
     result.stdout.fnmatch_lines(["SKIPPED*no such thing here*", "XFAIL*test_xfail - known*"])
 
     told = section(output, "test_lambda")
-    assert re.match(
-        r"dist_test: worker function test_lambda.<locals>.<lambda> \(test_failures.py:\d+\) cannot be", told
-    )
+    assert re.match(r"dist_test: worker function test_lambda\S+ \(test_failures.py:\d+\) cannot be sent", told)
     assert "args[0] <_io.TextIOWrapper" in section(output, "test_argument")
     told = section(output, "test_too_many")
     assert told == (
@@ -218,3 +210,22 @@ def test_what_is_shown_of_failures(suite: Suite) -> None:
     assert "world_size is '2': it takes an integer of 1 or more" in section(output, "test_no_number")
     assert "carrier pigeon" in section(output, "test_backend")
     assert "marker dist does not know wrold_size" in section(output, "test_marker")
+
+
+def failed(rank: int, at: float, line: str) -> RankRecord:
+    return RankRecord(rank, pid=1, kind="failed", at=at, summary=line, text=f"test_it.py:1: in worker\nE   {line}")
+
+
+def test_ranks_that_fail_alike_are_told_once() -> None:
+    ranks = [failed(rank, 10 - rank / 1000, "ValueError: all") for rank in range(3)]
+    with pytest.raises(RanksFailed) as caught:
+        judge(JobRecord([*ranks, failed(3, 10.005, "RuntimeError: connection lost")]))
+    lines = str(caught.value).splitlines()
+    # The one that failed first is on top.
+    assert lines[0] == "rank 2 of 4: ValueError: all"
+    assert [line.strip("- ") for line in lines if line.startswith("---")] == [
+        "ranks 0-2 of 4, alike",
+        "rank 3 of 4, 7 ms later",
+    ]
+    assert lines.count("E   ValueError: all") == 1
+    assert "E   RuntimeError: connection lost" in lines

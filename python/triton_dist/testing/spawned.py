@@ -24,7 +24,7 @@ from triton_dist.testing.options import timeout_of
 from triton_dist.testing.ranks.adopted import AdoptedWorker, Descriptor
 from triton_dist.testing.ranks.inquiry import explain
 from triton_dist.testing.ranks.record import JobRecord, RankRecord
-from triton_dist.testing.ranks.wire import Channel, close_all, memory_file, read_all
+from triton_dist.testing.ranks.wire import Channel, close_all, memory_file, read_text
 from triton_dist.testing.report import judge
 from triton_dist.testing.usage import record_use
 
@@ -172,7 +172,7 @@ class _SpawnedJob:
                 with suppress(FileNotFoundError):
                     os.unlink(file)
         for record, stacks in zip(self.record.ranks, self._stacks, strict=True):
-            record.crash = read_all(stacks).decode(errors="replace")
+            record.crash = read_text(stacks)
         close_all(self._stacks)
         _close([*self._channels, *self._theirs])
         record_use(self._item, self._lease)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from triton_dist import env
-from triton_dist.testing.ranks.wire import Channel, Message, memory_file, read_all
+from triton_dist.testing.ranks.wire import Channel, Message, memory_file, read_text
 
 # The module path of pytest, not that of a fresh interpreter: the zygote must import the same torch as the tests.
 _BOOTSTRAP = (
@@ -148,7 +148,7 @@ class ZygoteClient:
 
     def log(self) -> str:
         """What the zygote wrote to its standard output and error."""
-        return read_all(self._log).decode(errors="replace")
+        return read_text(self._log)
 
     def kill(self) -> None:
         self._process.kill()

@@ -14,7 +14,7 @@ from triton_dist.testing.ranks.inquiry import explain
 from triton_dist.testing.ranks.rank import Descriptors
 from triton_dist.testing.ranks.record import JobRecord, RankRecord
 from triton_dist.testing.ranks.task import Task
-from triton_dist.testing.ranks.wire import MOST_DESCRIPTORS, Channel, Message, close_all, memory_file, read_all
+from triton_dist.testing.ranks.wire import MOST_DESCRIPTORS, Channel, Message, close_all, memory_file, read_text
 
 # After the first failure, in seconds: ranks that fail on their own account at the same time may still say so.
 _TIME_TO_FAIL_TOO = 0.25
@@ -158,9 +158,9 @@ class Job:
 
     def _collect_output(self) -> None:
         for record, stacks in zip(self.record.ranks, self._stacks, strict=False):
-            record.crash = read_all(stacks).decode(errors="replace")
+            record.crash = read_text(stacks)
         for record, (stdout, stderr) in zip(self.record.ranks, self._streams, strict=False):
-            record.stdout = read_all(stdout).decode(errors="replace")
-            record.stderr = read_all(stderr).decode(errors="replace")
+            record.stdout = read_text(stdout)
+            record.stderr = read_text(stderr)
             close_all((stdout, stderr))
         close_all(self._stacks)

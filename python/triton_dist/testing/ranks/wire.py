@@ -18,6 +18,8 @@ Message = dict[str, Any]
 # Longest text that a message may carry, in characters; longer ones are cut in the middle.
 _LONGEST_TEXT = 24_000
 _LONGEST_MESSAGE = 192 * 1024
+# Of what is kept of a rank's output, in bytes.
+_LONGEST_OUTPUT = 256 * 1024
 # Linux passes at most 253 descriptors with a message.
 MOST_DESCRIPTORS = 253
 
@@ -91,6 +93,14 @@ def memory_file(name: str, content: bytes = b"") -> int:
 def read_all(fd: int) -> bytes:
     """The whole content of a memory file; the position that its writers share stays where it is."""
     return os.pread(fd, os.fstat(fd).st_size, 0)
+
+
+def read_text(fd: int) -> str:
+    """What processes wrote to a memory file, without its beginning if it is very long."""
+    size = os.fstat(fd).st_size
+    start = max(0, size - _LONGEST_OUTPUT)
+    text = os.pread(fd, size - start, start).decode(errors="replace")
+    return f"[... {start} bytes left out ...]\n{text}" if start else text
 
 
 def close_all(fds: Iterable[int]) -> None:
