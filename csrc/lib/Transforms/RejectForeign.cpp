@@ -7,8 +7,10 @@
 #include "tdist/Conversion/Passes.h"
 #include "tdist/Conversion/SourceLocation.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 
 namespace tdist {
 #define GEN_PASS_DEF_REJECTFOREIGN
@@ -24,6 +26,13 @@ bool isOurs(func::FuncOp function) {
   return function.getName().starts_with("tdist_sim_") || function->hasAttr("tdist.extern");
 }
 
+/// Buffers that loops and conditions pass on are tensors later in the pipeline: a pointer among
+/// them would be taken for one, and the memory behind it copied.
+bool passesPointerOn(Operation *op) {
+  return isa<RegionBranchOpInterface, arith::SelectOp>(op) &&
+         llvm::any_of(op->getResultTypes(), llvm::IsaPred<BaseMemRefType>);
+}
+
 struct RejectForeign : tdist::impl::RejectForeignBase<RejectForeign> {
   void runOnOperation() override {
     bool failed = false;
@@ -36,6 +45,13 @@ struct RejectForeign : tdist::impl::RejectForeignBase<RejectForeign> {
     getOperation().walk([&](Operation *op) {
       if (!op->isRegistered())
         return reject(op, "operation", op->getName().getStringRef());
+      if (passesPointerOn(op)) {
+        emitError(tdist::kernelLocation(op->getLoc()))
+            << "a loop or a condition chooses a pointer, which is not supported on simulated NPUs: "
+               "choose the offset";
+        failed = true;
+        return;
+      }
       auto call = dyn_cast<func::CallOp>(op);
       if (!call)
         return;
