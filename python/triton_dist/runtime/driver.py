@@ -85,7 +85,7 @@ class SimulatedNPUDriver(DriverBase):  # type: ignore[misc]
         from triton_dist.runtime import torch_device
 
         torch_device.ensure()
-        return torch.npu
+        return torch.get_device_module("npu")
 
     def get_benchmarker(self) -> Any:
         from triton.testing import do_bench
