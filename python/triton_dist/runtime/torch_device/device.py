@@ -32,11 +32,8 @@ def ensure() -> None:
             f"torch already has a device {taken!r} from another package, and has room for one only: do not load that "
             "package, or set TRITON_DIST_BACKEND=ascend"
         )
-    count = env.TRITON_DIST_SIM_NPUS.get()
-    if count > _MOST_DEVICES:
-        raise TorchDeviceError(f"TRITON_DIST_SIM_NPUS={count} is too many: torch has at most {_MOST_DEVICES} devices")
-    loaded = library()
-    loaded.tdist_npu_set_count(count)
+    library()
+    count_devices()
 
     from triton_dist.runtime.torch_device import npu
 
@@ -47,3 +44,20 @@ def ensure() -> None:
         from triton_dist.runtime.torch_device import hccl
 
         hccl.register()
+
+
+def count_devices() -> None:
+    """Gives the device as many indices as TRITON_DIST_SIM_NPUS says now.
+
+    For a process that was forked when the device was there already, and has fewer NPUs than its parent.
+
+    Raises:
+        TorchDeviceError: torch cannot have so many.
+        EnvironmentVariableError: the variable is not a number of NPUs.
+    """
+    from triton_dist.runtime.torch_device.library import library
+
+    count = env.TRITON_DIST_SIM_NPUS.get()
+    if count > _MOST_DEVICES:
+        raise TorchDeviceError(f"TRITON_DIST_SIM_NPUS={count} is too many: torch has at most {_MOST_DEVICES} devices")
+    library().tdist_npu_set_count(count)

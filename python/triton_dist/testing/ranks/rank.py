@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_dist import env
-from triton_dist.runtime import job
+from triton_dist.runtime import backend, job
+from triton_dist.runtime.torch_device import device
 from triton_dist.testing.ranks import rewriting
 from triton_dist.testing.ranks.modules import SourceFinder
 from triton_dist.testing.ranks.task import Task
@@ -118,6 +119,9 @@ def _join_group(rank: int, task: Task) -> None:
 
     npu: Any = getattr(torch, "npu", None)
     if npu is not None:
+        if backend.active() == "sim":
+            # The zygote's device has an index for every NPU of the pool.
+            device.count_devices()
         npu.set_device(rank)
     dist.init_process_group(task.backend, init_method="env://", rank=rank, world_size=task.world_size)
 
