@@ -1,4 +1,5 @@
-//===- device.cpp - Guard of the device npu: current device, streams, events -------------------===//
+//===- device.cpp - Guard of the device npu: current device, streams, events
+//-------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -22,8 +23,8 @@ std::atomic<c10::DeviceIndex> count{0};
 thread_local c10::DeviceIndex current = 0;
 thread_local std::array<c10::StreamId, kMaxDevices + 1> currentStreams{};
 
-/// What a torch.Event is here. Everything that was enqueued before `record` has run by then, so that
-/// an event is the time at which it was recorded.
+/// What a torch.Event is here. Everything that was enqueued before `record` has run by then, so
+/// that an event is the time at which it was recorded.
 struct Event {
   std::chrono::steady_clock::time_point recordedAt;
   bool timed;
@@ -54,7 +55,8 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
   }
   c10::Stream getNewStream(c10::Device device, int /*priority*/) const override {
     static std::atomic<c10::StreamId> last{0};
-    return c10::Stream(c10::Stream::UNSAFE, c10::Device(kNpu, resolveDevice(device.index())), ++last);
+    return c10::Stream(c10::Stream::UNSAFE, c10::Device(kNpu, resolveDevice(device.index())),
+                       ++last);
   }
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool /*isHighPriority*/) const override {
     return getNewStream(device, 0);

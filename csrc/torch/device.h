@@ -1,11 +1,12 @@
-//===- device.h - The simulated NPUs of this process -------------------------------------------===//
+//===- device.h - The simulated NPUs of this process
+//-------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===---------------------------------------------------------------------------------------------===//
 //
-// torch knows the NPU as its device type PrivateUse1, renamed to "npu" from Python. This header answers
-// how many there are and which one is current in this thread.
+// torch knows the NPU as its device type PrivateUse1, renamed to "npu" from Python. This header
+// answers how many there are and which one is current in this thread.
 //
 //===---------------------------------------------------------------------------------------------===//
 
@@ -27,8 +28,8 @@ void setDeviceCount(c10::DeviceIndex count) noexcept;
 /// The NPU that `device="npu"` means in the calling thread.
 c10::DeviceIndex currentDevice() noexcept;
 
-/// Makes `index` the calling thread's NPU and returns the one before. An index that no NPU has is an
-/// error that names it.
+/// Makes `index` the calling thread's NPU and returns the one before. An index that no NPU has is
+/// an error that names it.
 c10::DeviceIndex exchangeDevice(c10::DeviceIndex index);
 
 /// `index` itself, or the current NPU where it is negative; an index that no NPU has is an error.

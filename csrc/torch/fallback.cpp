@@ -1,4 +1,5 @@
-//===- fallback.cpp - Boxed kernels that run the CPU's ------------------------------------------===//
+//===- fallback.cpp - Boxed kernels that run the CPU's
+//------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -23,9 +24,13 @@ bool isReduced(c10::ScalarType type) { return type == at::kHalf || type == at::k
 
 /// Operators that take CPU tensors beside those on npu, as they do beside CUDA's.
 bool takesHostTensors(const std::string &name) {
-  static const auto *names = new std::vector<std::string>{
-      "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_",
-      "aten::_unsafe_index", "aten::_unsafe_index_put", "aten::_pack_padded_sequence"};
+  static const auto *names = new std::vector<std::string>{"aten::index",
+                                                          "aten::index_put",
+                                                          "aten::index_put_",
+                                                          "aten::_index_put_impl_",
+                                                          "aten::_unsafe_index",
+                                                          "aten::_unsafe_index_put",
+                                                          "aten::_pack_padded_sequence"};
   return std::find(names->begin(), names->end(), name) != names->end();
 }
 
@@ -37,8 +42,8 @@ bool isGeneratorArgument(const c10::Argument &argument) {
   return type->kind() == c10::TypeKind::GeneratorType;
 }
 
-/// While it lives, the CPU's default generator goes on from where the NPU's is: for operators that draw
-/// random numbers without taking a generator.
+/// While it lives, the CPU's default generator goes on from where the NPU's is: for operators that
+/// draw random numbers without taking a generator.
 class DefaultGeneratorSwap {
 public:
   explicit DefaultGeneratorSwap(c10::DeviceIndex index)
@@ -66,9 +71,9 @@ public:
       : op(op), schema(op.schema()), stack(stack), inFloat32(inFloat32) {}
 
   void run() {
-    TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU),
-                                schema.operator_name(), " is not there on simulated NPUs, as torch has no ",
-                                "kernel of it for the CPU");
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), schema.operator_name(),
+        " is not there on simulated NPUs, as torch has no ", "kernel of it for the CPU");
     size_t first = stack->size() - schema.arguments().size();
     findDevice(first);
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
@@ -115,10 +120,11 @@ private:
         if (!isNpu(tensor)) {
           return;
         }
-        TORCH_CHECK(!found || tensor.device().index() == index,
-                    "Expected all tensors to be on the same device, but found at least two devices, npu:",
-                    static_cast<int>(index), " and ", tensor.device(), "! (argument ",
-                    argument.name(), " of ", schema.operator_name(), ")");
+        TORCH_CHECK(
+            !found || tensor.device().index() == index,
+            "Expected all tensors to be on the same device, but found at least two devices, npu:",
+            static_cast<int>(index), " and ", tensor.device(), "! (argument ", argument.name(),
+            " of ", schema.operator_name(), ")");
         index = tensor.device().index();
         found = true;
       });
@@ -174,8 +180,9 @@ private:
       }
     } else if (value.isGenerator()) {
       const at::Generator &generator = value.toGenerator();
-      TORCH_CHECK(generator.device() == c10::Device(kNpu, index), "Expected a generator of npu:",
-                  static_cast<int>(index), ", got one of ", generator.device());
+      TORCH_CHECK(generator.device() == c10::Device(kNpu, index),
+                  "Expected a generator of npu:", static_cast<int>(index), ", got one of ",
+                  generator.device());
       value = hostGenerator(generator);
     } else if (value.isNone() && isGeneratorArgument(argument)) {
       value = hostGenerator(defaultGenerator(index));
@@ -188,11 +195,11 @@ private:
     }
     const bool writes = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
     if (!isNpu(tensor)) {
-      TORCH_CHECK(tensor.is_cpu() && !writes &&
-                      (tensor.dim() == 0 || takesHostTensors(schema.name())),
-                  "Expected all tensors to be on the same device, but found at least two devices, npu:",
-                  static_cast<int>(index), " and ", tensor.device(), "! (argument ", argument.name(),
-                  " of ", schema.operator_name(), ")");
+      TORCH_CHECK(
+          tensor.is_cpu() && !writes && (tensor.dim() == 0 || takesHostTensors(schema.name())),
+          "Expected all tensors to be on the same device, but found at least two devices, npu:",
+          static_cast<int>(index), " and ", tensor.device(), "! (argument ", argument.name(),
+          " of ", schema.operator_name(), ")");
       return tensor;
     }
     at::Tensor host = aliases.toHost(tensor);

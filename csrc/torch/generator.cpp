@@ -1,4 +1,5 @@
-//===- generator.cpp - Generators of the device npu --------------------------------------------===//
+//===- generator.cpp - Generators of the device npu
+//--------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

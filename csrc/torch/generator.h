@@ -1,4 +1,5 @@
-//===- generator.h - Random numbers of the simulated NPUs --------------------------------------===//
+//===- generator.h - Random numbers of the simulated NPUs
+//--------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

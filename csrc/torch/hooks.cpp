@@ -1,4 +1,5 @@
-//===- hooks.cpp - What torch asks an accelerator: devices, generators, pinned memory ----------===//
+//===- hooks.cpp - What torch asks an accelerator: devices, generators, pinned memory
+//----------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -40,7 +41,9 @@ struct NpuHooks final : at::PrivateUse1HooksInterface {
   const at::Generator &getDefaultGenerator(c10::DeviceIndex index) const override {
     return defaultGenerator(index);
   }
-  at::Generator getNewGenerator(c10::DeviceIndex index) const override { return newGenerator(index); }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+    return newGenerator(index);
+  }
 
   void resizePrivateUse1Bytes(const c10::Storage &storage, size_t bytes) const override {
     c10::DeviceGuard guard(storage.device());

@@ -1,4 +1,5 @@
-//===- host_alias.cpp - Two torch tensors over the same bytes ----------------------------------===//
+//===- host_alias.cpp - Two torch tensors over the same bytes
+//----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -31,6 +32,14 @@ at::Tensor makeLike(const at::Tensor &like, c10::Storage storage, c10::DispatchK
   return result;
 }
 
+/// The memory of `npu` as memory of the CPU; keeps `npu` alive.
+c10::DataPtr hostPointer(const c10::Storage &npu) {
+  auto *owner = new c10::Storage(npu);
+  return {npu.mutable_data(), owner,
+          [](void *context) { delete static_cast<c10::Storage *>(context); },
+          c10::Device(c10::kCPU)};
+}
+
 } // namespace
 
 c10::Storage HostAliases::hostStorage(const c10::Storage &npu) {
@@ -39,11 +48,7 @@ c10::Storage HostAliases::hostStorage(const c10::Storage &npu) {
       return pair.host;
     }
   }
-  auto *owner = new c10::Storage(npu);
-  c10::DataPtr pointer(
-      npu.mutable_data(), owner, [](void *context) { delete static_cast<c10::Storage *>(context); },
-      c10::Device(c10::kCPU));
-  c10::Storage host(c10::Storage::use_byte_size_t(), npu.nbytes(), std::move(pointer),
+  c10::Storage host(c10::Storage::use_byte_size_t(), npu.nbytes(), hostPointer(npu),
                     c10::GetCPUAllocator(), npu.resizable());
   storages.push_back({npu, host});
   return host;
@@ -68,9 +73,8 @@ at::Tensor HostAliases::toHost(const at::Tensor &tensor) {
     }
   }
   TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == c10::kStrided && !tensor.is_nested(),
-                              "a tensor on ", tensor.device(),
-                              " must be strided: the layout ", tensor.layout(),
-                              " and nested tensors exist on cpu only");
+                              "a tensor on ", tensor.device(), " must be strided: the layout ",
+                              tensor.layout(), " and nested tensors exist on cpu only");
   at::Tensor host = makeLike(tensor, hostStorage(tensor.storage()), c10::DispatchKey::CPU);
   tensors.push_back({tensor, host});
   return host;
@@ -94,17 +98,19 @@ at::Tensor HostAliases::toNpu(const at::Tensor &host, c10::DeviceIndex index) {
 void HostAliases::writeBack(const at::Tensor &tensor) {
   const at::Tensor host = toHost(tensor);
   c10::TensorImpl *impl = tensor.unsafeGetTensorImpl();
-  c10::Storage npu = tensor.storage();
+  const c10::Storage &npu = tensor.storage();
   if (!hostStorage(npu).is_alias_of(host.storage())) {
     impl->set_storage_keep_dtype(npuStorage(host.storage(), tensor.device().index()));
   } else if (host.storage().data() != npu.data() || host.storage().nbytes() != npu.nbytes()) {
-    // The operator has grown the storage: every tensor that shares it sees the new memory, as on CPU.
-    c10::StorageImpl *storage = npu.unsafeGetStorageImpl();
+    // The operator has grown the storage: whoever shares it sees the new memory, as on the CPU.
     size_t bytes = host.storage().nbytes();
     c10::Storage grown(c10::Storage::use_byte_size_t(), bytes,
                        host.storage().set_data_ptr(c10::DataPtr()), c10::GetCPUAllocator(), true);
-    storage->set_data_ptr(adoptHostStorage(std::move(grown), tensor.device().index()));
-    storage->set_nbytes(bytes);
+    npu.unsafeGetStorageImpl()->set_data_ptr(
+        adoptHostStorage(std::move(grown), tensor.device().index()));
+    npu.unsafeGetStorageImpl()->set_nbytes(bytes);
+    // Another alias of the same storage is to find that nothing is left to do.
+    host.storage().set_data_ptr(hostPointer(npu));
   }
   if (impl->sizes() != host.sizes() || impl->strides() != host.strides() ||
       impl->storage_offset() != host.storage_offset()) {

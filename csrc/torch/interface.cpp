@@ -1,4 +1,5 @@
-//===- interface.cpp - What Python calls ---------------------------------------------------------===//
+//===- interface.cpp - What Python calls
+//---------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -34,7 +35,8 @@ struct Token {
 };
 
 /// A tensor on NPU `index` over memory that somebody else owns: it cannot be resized beyond it.
-/// `token` goes to the function that tdist_npu_on_release has set when the memory is no longer used.
+/// `token` goes to the function that tdist_npu_on_release has set when the memory is no longer
+/// used.
 at::Tensor fromAddress(int64_t address, at::IntArrayRef size, at::IntArrayRef stride,
                        c10::ScalarType dtype, int64_t index, int64_t token) {
   auto *pointer = reinterpret_cast<void *>(address); // NOLINT(performance-no-int-to-ptr)
@@ -57,7 +59,8 @@ at::Tensor hostAlias(const at::Tensor &tensor) {
   return HostAliases().toHost(tensor);
 }
 
-/// A tensor on NPU `index` that shares the memory of `host`, a tensor of the CPU, and keeps it alive.
+/// A tensor on NPU `index` that shares the memory of `host`, a tensor of the CPU, and keeps it
+/// alive.
 at::Tensor fromHost(const at::Tensor &host, int64_t index) {
   TORCH_CHECK(host.is_cpu(), "expected a tensor on cpu, got one on ", host.device());
   return HostAliases().toNpu(host, resolveDevice(static_cast<c10::DeviceIndex>(index)));
@@ -69,9 +72,8 @@ TORCH_LIBRARY(triton_dist_npu, m) {
         &fromAddress);
   m.def("host_alias(Tensor tensor) -> Tensor", &hostAlias);
   m.def("from_host(Tensor host, int index) -> Tensor", &fromHost);
-  m.def("default_generator(int index) -> Generator?", [](int64_t index) {
-    return defaultGenerator(static_cast<c10::DeviceIndex>(index));
-  });
+  m.def("default_generator(int index) -> Generator?",
+        [](int64_t index) { return defaultGenerator(static_cast<c10::DeviceIndex>(index)); });
 }
 
 } // namespace
@@ -84,9 +86,7 @@ void tdist_npu_set_count(int32_t count) {
   tdist::npu::setDeviceCount(static_cast<c10::DeviceIndex>(count));
 }
 
-/// Sets what is called with the token of a tensor over foreign memory when that is no longer used; null
-/// for nothing, as when the interpreter ends.
-void tdist_npu_on_release(void (*release)(int64_t token)) {
-  tdist::npu::releaseToken = release;
-}
+/// Sets what is called with the token of a tensor over foreign memory when that is no longer used;
+/// null for nothing, as when the interpreter ends.
+void tdist_npu_on_release(void (*release)(int64_t token)) { tdist::npu::releaseToken = release; }
 }

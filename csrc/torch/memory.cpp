@@ -1,4 +1,5 @@
-//===- memory.cpp - Allocators of the device npu -----------------------------------------------===//
+//===- memory.cpp - Allocators of the device npu
+//-----------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -99,7 +100,8 @@ c10::DataPtr allocateOnHost(size_t bytes, c10::DeviceIndex index) {
     return c10::GetCPUAllocator()->allocate(bytes);
   } catch (const c10::Error &) {
     C10_THROW_ERROR(OutOfMemoryError,
-                    c10::str("npu:", static_cast<int>(index), " is out of memory: tried to allocate ", bytes,
+                    c10::str("npu:", static_cast<int>(index),
+                             " is out of memory: tried to allocate ", bytes,
                              " bytes of the host's memory, which all simulated NPUs share"));
   }
 }

@@ -1,4 +1,5 @@
-//===- memory.h - Memory of the simulated NPUs -------------------------------------------------===//
+//===- memory.h - Memory of the simulated NPUs
+//-------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //

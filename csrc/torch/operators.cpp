@@ -1,10 +1,12 @@
-//===- operators.cpp - Which kernel an operator has on npu --------------------------------------===//
+//===- operators.cpp - Which kernel an operator has on npu
+//--------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
 //===---------------------------------------------------------------------------------------------===//
 //
-// What makes tensors and views is native, copies go between devices, and everything else is the CPU's.
+// What makes tensors and views is native, copies go between devices, and everything else is the
+// CPU's.
 //
 //===---------------------------------------------------------------------------------------------===//
 
@@ -36,7 +38,7 @@ using OptionalDevice = std::optional<c10::Device>;
 class FactoryGuard {
 public:
   FactoryGuard(OptionalLayout layout, OptionalDevice device, std::optional<bool> pinned)
-      : guard(c10::Device(kNpu, resolveDevice(device ? device->index() : -1))) {
+      : guard(c10::Device(kNpu, resolveDevice(device ? device->index() : c10::DeviceIndex{-1}))) {
     TORCH_CHECK_NOT_IMPLEMENTED(c10::layout_or_default(layout) == c10::kStrided,
                                 "tensors on npu are strided, got layout ", *layout);
     TORCH_CHECK(!pinned.value_or(false), "only tensors on cpu can be pinned");
@@ -67,8 +69,7 @@ at::Tensor efficientZeroTensor(at::IntArrayRef size, OptionalDtype dtype, Option
                                OptionalDevice device, std::optional<bool> pinned) {
   FactoryGuard guard(layout, device, pinned);
   at::native::ZeroTensorAllocator allocator(c10::Device(kNpu, currentDevice()));
-  return at::detail::empty_generic(size, &allocator,
-                                   kKeys.add(c10::DispatchKey::ZeroTensor),
+  return at::detail::empty_generic(size, &allocator, kKeys.add(c10::DispatchKey::ZeroTensor),
                                    c10::dtype_or_default(dtype), std::nullopt);
 }
 
@@ -119,7 +120,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty_strided", &emptyStrided);
   m.impl("_efficientzerotensor", &efficientZeroTensor);
   m.impl("as_strided", &at::native::as_strided_tensorimpl);
-  m.impl("view", static_cast<at::Tensor (*)(const at::Tensor &, at::IntArrayRef)>(&at::native::view));
+  m.impl("view",
+         static_cast<at::Tensor (*)(const at::Tensor &, at::IntArrayRef)>(&at::native::view));
   m.impl("_reshape_alias", &at::native::_reshape_alias);
   m.impl("unfold", &at::native::unfold);
   m.impl("view_as_real", &at::native::view_as_real);
@@ -152,13 +154,14 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&runOnHost>());
 }
 
-/// Gives npu the CPU's own kernel of every operator that also has one made of other operators: torch
-/// would take that one, which rounds otherwise and calls many operators in place of one.
+/// Gives npu the CPU's own kernel of every operator that also has one made of other operators:
+/// torch would take that one, which rounds otherwise and calls many operators in place of one.
 void preferKernelsOfCpu() {
   c10::Dispatcher &dispatcher = c10::Dispatcher::singleton();
   // Never destroyed: an operator loses a kernel when its registration goes.
   static auto *registrations = new std::vector<c10::RegistrationHandleRAII>;
-  for (const c10::OperatorName &name : dispatcher.getAllOpNamesForDispatchKey(c10::DispatchKey::CPU)) {
+  for (const c10::OperatorName &name :
+       dispatcher.getAllOpNamesForDispatchKey(c10::DispatchKey::CPU)) {
     if (name.getNamespace() != "aten") {
       continue;
     }
@@ -168,9 +171,10 @@ void preferKernelsOfCpu() {
         !has(c10::DispatchKey::CompositeImplicitAutograd) &&
         (has(c10::DispatchKey::CompositeExplicitAutograd) ||
          has(c10::DispatchKey::CompositeExplicitAutogradNonFunctional))) {
-      registrations->push_back(dispatcher.registerImpl(
-          name, c10::DispatchKey::PrivateUse1, c10::KernelFunction::makeFromBoxedFunction<&runOnHost>(),
-          std::nullopt, nullptr, "the CPU's kernel on npu"));
+      registrations->push_back(
+          dispatcher.registerImpl(name, c10::DispatchKey::PrivateUse1,
+                                  c10::KernelFunction::makeFromBoxedFunction<&runOnHost>(),
+                                  std::nullopt, nullptr, "the CPU's kernel on npu"));
     }
   }
 }

@@ -165,6 +165,15 @@ def test_an_out_tensor_gets_the_right_size(size: tuple[int, ...]) -> None:
     assert out.untyped_storage().data_ptr() == storage.data_ptr()
 
 
+def test_two_out_tensors_that_share_a_storage_grow_together() -> None:
+    least = torch.empty(0, device="npu:1")
+    largest = least.detach()
+    torch.aminmax(on_npu(2, 2), dim=1, out=(least, largest))
+    # What was written last is in both, as on the CPU.
+    assert least.tolist() == largest.tolist() == [1, 3]
+    assert least.data_ptr() == largest.data_ptr() != 0
+
+
 def test_metadata_changed_in_place() -> None:
     tensor: Any = on_npu(2, 3)  # torch's stubs lack some forms of set_
     tensor.t_().unsqueeze_(0).squeeze_(0)
