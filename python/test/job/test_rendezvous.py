@@ -15,7 +15,7 @@ import light_ranks
 import pytest
 
 from triton_dist.runtime import rendezvous
-from triton_dist.runtime.rendezvous import wire
+from triton_dist.runtime.meeting import wire
 
 MIB = 1 << 20
 

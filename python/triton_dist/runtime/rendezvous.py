@@ -16,14 +16,14 @@ from __future__ import annotations
 import contextlib
 import os
 
-from triton_dist.runtime.rendezvous.guest import visit
-from triton_dist.runtime.rendezvous.host import Host
-from triton_dist.runtime.rendezvous.meeting import Call as Call
-from triton_dist.runtime.rendezvous.meeting import Meeting as Meeting
-from triton_dist.runtime.rendezvous.meeting import RendezvousError as RendezvousError
-from triton_dist.runtime.rendezvous.meeting import RendezvousTimeoutError as RendezvousTimeoutError
-from triton_dist.runtime.rendezvous.transport import AbstractSocket as AbstractSocket
-from triton_dist.runtime.rendezvous.transport import Transport as Transport
+from triton_dist.runtime.meeting.call import Call as Call
+from triton_dist.runtime.meeting.call import Meeting as Meeting
+from triton_dist.runtime.meeting.call import RendezvousError as RendezvousError
+from triton_dist.runtime.meeting.call import RendezvousTimeoutError as RendezvousTimeoutError
+from triton_dist.runtime.meeting.guest import visit
+from triton_dist.runtime.meeting.host import Host
+from triton_dist.runtime.meeting.transport import AbstractSocket as AbstractSocket
+from triton_dist.runtime.meeting.transport import Transport as Transport
 
 
 def meet(call: Call, transport: Transport | None = None) -> Meeting:

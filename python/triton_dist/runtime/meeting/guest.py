@@ -7,8 +7,8 @@ import select
 import socket
 import time
 
-from triton_dist.runtime.rendezvous import wire
-from triton_dist.runtime.rendezvous.meeting import (
+from triton_dist.runtime.meeting import wire
+from triton_dist.runtime.meeting.call import (
     TIMEOUT_ADVICE,
     Call,
     Meeting,
@@ -16,7 +16,7 @@ from triton_dist.runtime.rendezvous.meeting import (
     RendezvousTimeoutError,
     close_all,
 )
-from triton_dist.runtime.rendezvous.transport import Transport
+from triton_dist.runtime.meeting.transport import Transport
 
 # Rank 0 may have begun to wait only just now, and its clock decides; this much more is for a busy machine.
 _PATIENCE_SECONDS = 5.0

@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from triton_dist.runtime.rendezvous.meeting import Call, RendezvousError, RendezvousTimeoutError, close_all
+from triton_dist.runtime.meeting.call import Call, RendezvousError, RendezvousTimeoutError, close_all
 
 PROTOCOL_VERSION = 1
 

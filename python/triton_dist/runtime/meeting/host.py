@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from triton_dist.runtime.rendezvous import wire
-from triton_dist.runtime.rendezvous.meeting import (
+from triton_dist.runtime.meeting import wire
+from triton_dist.runtime.meeting.call import (
     TIMEOUT_ADVICE,
     Call,
     Meeting,
@@ -21,7 +21,7 @@ from triton_dist.runtime.rendezvous.meeting import (
     RendezvousTimeoutError,
     close_all,
 )
-from triton_dist.runtime.rendezvous.transport import Transport
+from triton_dist.runtime.meeting.transport import Transport
 
 # How long a failed rank 0 stays to tell ranks that come late what happened.
 _GRACE_SECONDS = 1.0
