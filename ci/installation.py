@@ -59,6 +59,7 @@ def ensure(session: nox.Session) -> Installation:
         _ensure_python_packages(session, environment, resolved)
         build_directory = _ensure_built(session, environment, resolved)
         _check_triton(session, environment)
+        _ensure_torch_device(session, environment)
     native = build_directory / "install" / "platlib" / "triton_dist"
     return Installation(environment, build_directory, native, llvm.locate())
 
@@ -187,6 +188,12 @@ def _inputs_digest(resolved: settings.BuildSettings) -> str:
 
 def _check_triton(session: nox.Session, environment: Environment) -> None:
     environment.run(session, str(ROOT / "ci" / "check_triton.py"))
+
+
+def _ensure_torch_device(session: nox.Session, environment: Environment) -> None:
+    """The first import of torch would compile it otherwise, and make its user wait."""
+    with report.step(session.name, "torch device npu"):
+        environment.run(session, "-m", "triton_dist.runtime.torch_device.build")
 
 
 def _pip(session: nox.Session, environment: Environment, *arguments: str, quiet: bool = True) -> None:
