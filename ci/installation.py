@@ -58,8 +58,8 @@ def ensure(session: nox.Session) -> Installation:
         environment = current(session)
         _ensure_python_packages(session, environment, resolved)
         build_directory = _ensure_built(session, environment, resolved)
-        _check_triton(session, environment)
         _ensure_torch_device(session, environment)
+        _check_triton(session, environment)
     native = build_directory / "install" / "platlib" / "triton_dist"
     return Installation(environment, build_directory, native, llvm.locate())
 
