@@ -100,10 +100,21 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     try:
         return (yield)
     except Exception:
-        if _SPAWNED in item.stash:
+        spawned = item.stash.get(_SPAWNED, None)
+        if spawned is not None and (error := spawned.timeout_error()) is not None:
             # What the suite saw was only that its ranks were killed.
-            item.stash[_SPAWNED].raise_timeout()
+            raise error from None
         raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    try:
+        return (yield)
+    finally:
+        # Before the last report of the test is made, which is to have their use of NPUs.
+        if _SPAWNED in item.stash:
+            item.stash[_SPAWNED].end()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -43,9 +43,10 @@ def judge(record: JobRecord) -> None:
         RanksFailed: ranks failed, died, or only some of them skipped.
         pytest.skip.Exception, pytest.xfail.Exception: all ranks skipped, or ranks that "failed" expected it.
     """
-    if record.timeout is not None:
-        raise RanksTimedOut(_timeout_text(record, record.timeout), record)
-    failed = sorted((r for r in record.ranks if r.failed), key=lambda r: (r.at or float("inf"), r.rank))
+    if (timed_out := timeout_error(record)) is not None:
+        raise timed_out
+    # A rank that died without a word comes first: others fail for want of it, and may be heard of before.
+    failed = sorted((r for r in record.ranks if r.failed), key=lambda r: (r.kind is not None, r.at, r.rank))
     if failed and all(r.kind == "xfailed" for r in failed):
         pytest.xfail(failed[0].summary)
     if failed:
@@ -61,6 +62,11 @@ def judge(record: JobRecord) -> None:
             "a test is skipped by all of its ranks or by none",
             record,
         )
+
+
+def timeout_error(record: JobRecord) -> RanksTimedOut | None:
+    """What to raise if the job ran into its time-out."""
+    return None if record.timeout is None else RanksTimedOut(_timeout_text(record, record.timeout), record)
 
 
 def sections(record: JobRecord) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from triton_dist.testing.ranks.adopted import AdoptedWorker, Descriptor
 from triton_dist.testing.ranks.inquiry import explain
 from triton_dist.testing.ranks.record import JobRecord, RankRecord
 from triton_dist.testing.ranks.wire import Channel, close_all, memory_file, read_text
-from triton_dist.testing.report import judge
+from triton_dist.testing.report import RanksTimedOut, timeout_error
 from triton_dist.testing.usage import record_use
 
 if TYPE_CHECKING:
@@ -50,23 +50,30 @@ class SpawnedRanks:
     def leased(self) -> Iterator[None]:
         """While entered, ranks started through torch.multiprocessing have a lease; none are left afterwards."""
 
-        package: Any = importlib.import_module("torch.multiprocessing")
-        # Not by attribute: the package has a function of this name.
-        module: Any = importlib.import_module("torch.multiprocessing.spawn")
+        try:
+            package: Any = importlib.import_module("torch.multiprocessing")
+            # Not by attribute: the package has a function of this name.
+            module: Any = importlib.import_module("torch.multiprocessing.spawn")
+        except ImportError:
+            # It is for the test to say so, if it wants torch at all.
+            yield
+            return
         original = module.start_processes
         module.start_processes = package.start_processes = self._replacement(original)
         try:
             yield
         finally:
             module.start_processes = package.start_processes = original
-            for job in self._jobs:
-                job.end()
+            self.end()
 
-    def raise_timeout(self) -> None:
-        """Raises RanksTimedOut if ranks of the test have run out of time."""
+    def end(self) -> None:
+        """Ends what is left of the ranks and gives their leases back; once is enough, more does no harm."""
         for job in self._jobs:
-            if job.record.timeout is not None:
-                judge(job.record)
+            job.end()
+
+    def timeout_error(self) -> RanksTimedOut | None:
+        """What to raise if ranks of the test have run out of time."""
+        return next(filter(None, (timeout_error(job.record) for job in self._jobs)), None)
 
     def _replacement(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
@@ -99,7 +106,9 @@ class SpawnedRanks:
     def _while_waiting(self) -> None:
         self._session.check_parent()
         # Ranks of this very test may have the NPUs that more of its ranks wait for.
-        self.raise_timeout()
+        error = self.timeout_error()
+        if error is not None:
+            raise error
 
 
 class _SpawnedJob:

@@ -135,7 +135,7 @@ class Job:
             # What it said before it exited comes first.
             while record.rank not in self._mute and select.select([self._channels[record.rank]], [], [], 0)[0]:
                 self._hear_rank(record.rank)
-            record.status = message["status"]
+            record.status, record.ended_by_us = message["status"], message["ended"]
 
     def _hear_rank(self, rank: int) -> None:
         received = self._channels[rank].receive()
@@ -147,11 +147,12 @@ class Job:
     # -------------------------------------------------------------------------------- at the end
 
     def _end(self) -> None:
-        for record in self.record.ranks:
-            record.ended_by_us = record.status is None
         try:
             self._zygote.end_job(self._hear_zygote)
         finally:
+            for record in self.record.ranks:
+                # Ended with the zygote, which cannot tell.
+                record.ended_by_us |= record.status is None
             self._collect_output()
             for channel in self._channels:
                 channel.close()

@@ -53,7 +53,7 @@ class Descriptors:
 
 
 def main(rank: int, descriptors: Descriptors) -> int:
-    """Runs the task as rank `rank`; returns the exit status."""
+    """Runs the task as rank `rank`; returns the exit status, unless pytest ends the job before."""
     write_stacks_to(descriptors.stacks)
     channel = Channel.of_descriptor(descriptors.channel)
     watcher = Watcher(channel, _call.__code__)
@@ -71,12 +71,11 @@ def main(rank: int, descriptors: Descriptors) -> int:
         outcome = {"kind": "returned"}
     _flush()
     channel.send({"is": "outcome", "at": time.monotonic(), **outcome})
-    if outcome["kind"] not in ("returned", "skipped"):
-        # pytest ends the whole job now.
-        return 1
-    # Whoever still waits for this rank in a barrier is told that it will not come.
-    job.announce_exit("its worker function has returned")
-    # A rank that left early would take the store, and connections that others still use, with it.
+    if outcome["kind"] == "returned":
+        # Whoever still waits for this rank in a barrier is told that it will not come.
+        job.announce_exit("its worker function has returned")
+    # A rank that left early would take the store, and connections that others still use, with it. One that failed is
+    # never let go: pytest ends it with the others, and none of them fails for want of this one.
     watcher.may_leave.wait()
     return _leave()
 

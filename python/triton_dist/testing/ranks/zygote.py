@@ -6,7 +6,7 @@ So the zygote is a fresh interpreter, runs no operator, and has no thread but it
 It serves one pytest process, over one channel, one job at a time:
 
     {"do": "fork", "rank": 3}, with the rank's descriptors   ->  {"is": "forked", "rank": 3, "pid": 4242}
-    a rank ends                                              ->  {"is": "exited", "rank": 3, "status": wait status}
+    a rank ends    ->  {"is": "exited", "rank": 3, "status": its wait status, "ended": whether it was told to}
     {"do": "end"}: end whatever is left of the job           ->  {"is": "ended"}
 
 It ends with the process that it serves, and all its descendants end before it. Being a subreaper it sees every one
@@ -99,6 +99,7 @@ class Zygote:
         self._channel = channel
         self._ranks: dict[int, int] = {}  # pid -> rank
         self._stopped = False
+        self._ending = False
         # Signals only have to end the wait in `serve`; what there is to do is found out there.
         self._wake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._wake_writer = wake
@@ -171,7 +172,11 @@ class Zygote:
     def _exited(self, pid: int, status: int) -> None:
         number = self._ranks.pop(pid, None)
         if number is not None:
-            self._channel.send({"is": "exited", "rank": number, "status": status})
+            self._channel.send({"is": "exited", "rank": number, "status": status, "ended": self._ending})
 
     def _end(self) -> None:
+        # Those that have died already did so on their own account.
+        self._reap()
+        self._ending = True
         end_descendants(set(self._ranks), self._exited)
+        self._ending = False
