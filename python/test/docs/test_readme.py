@@ -1,0 +1,50 @@
+"""README.md says what is true: its kernel is the tutorial's, its commands exist, its output is what comes out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[3]
+README = (CHECKOUT / "README.md").read_text()
+
+
+def block_after(heading: str, language: str, number: int = 0) -> str:
+    section = README.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)[number]
+
+
+def test_the_kernel_is_the_tutorials() -> None:
+    tutorial = (CHECKOUT / "python" / "tutorials" / "hello_ring.py").read_text()
+    assert block_after("A kernel", "python") in tutorial
+
+
+def test_the_run_command_prints_what_is_shown() -> None:
+    program, *arguments = shlex.split(block_after("A kernel", "sh"))
+    assert program == ".venv/bin/torchrun"
+    # The same program in the environment of this test, which need not be the checkout's .venv.
+    command = [sys.executable, "-m", "torch.distributed.run", *arguments]
+    result = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=240, check=False)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == sorted(block_after("A kernel", "text").splitlines())
+
+
+def test_the_two_commands_name_sessions_that_exist() -> None:
+    sessions = set(re.findall(r'^@nox\.session(?:\(name="([\w-]+)"\))?\ndef (\w+)', _noxfile(), re.MULTILINE))
+    known = {name or function for name, function in sessions}
+    for line in block_after("Two commands", "sh").splitlines():
+        script, flag, *named = shlex.split(line, comments=True)
+        assert (CHECKOUT / script).exists() and flag == "-s"
+        assert set(named) <= known
+
+
+def _noxfile() -> str:
+    return (CHECKOUT / "noxfile.py").read_text()
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert (CHECKOUT / target).exists(), target
