@@ -4,6 +4,7 @@
 #include "support/ranks.h"
 #include "tdist_sim.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -165,19 +166,28 @@ TEST_F(Launch, SliceEndsBetweenProgramsThatDoNotWait) {
 }
 
 void bounce(const std::uint64_t *args, const std::int32_t * /*grid*/, const std::int32_t *pid) {
-  const std::uint64_t signals = args[0];
+  const std::int64_t mine = slot(args[0], pid[0]);
+  const std::int64_t other = slot(args[0], 1 - pid[0]);
   for (std::int32_t round = 1;; ++round) {
-    tdist_sim_notify_i32(slot(signals, 1 - pid[0]), 0, round, kNotifySet, 0, &kHere);
-    tdist_sim_wait_i32(slot(signals, pid[0]), 1, round, 0, 1, &kHere);
+    if (pid[0] == 0) {
+      tdist_sim_notify_i32(other, 0, round, kNotifySet, 0, &kHere);
+    }
+    tdist_sim_wait_i32(mine, 1, round, 0, 1, &kHere);
+    if (pid[0] == 1) {
+      tdist_sim_notify_i32(other, 0, round, kNotifySet, 0, &kHere);
+    }
+    *pointer<std::int32_t>(args[1]) = round;
   }
 }
 
 TEST_F(Launch, SliceEndsThoughProgramsKeepWakingEachOther) {
   const LoneJob job;
-  Launched launched(bounce, {2, 1, 1}, {allocate(0, 2 * kSlotBytes)});
+  std::int32_t rounds = 0;
+  Launched launched(bounce, {2, 1, 1}, {allocate(0, 2 * kSlotBytes), addressOf(&rounds)});
   const auto before = steady_clock::now();
   EXPECT_EQ(launched.run(5'000'000), 1);
   EXPECT_LT(steady_clock::now() - before, std::chrono::milliseconds(500));
+  EXPECT_GT(rounds, 10);
 }
 
 void failThird(const std::uint64_t *args, const std::int32_t * /*grid*/, const std::int32_t *pid) {
@@ -216,43 +226,52 @@ TEST_F(Launch, DistributedCallsNeedAJob) {
   EXPECT_THAT(text, testing::Not(HasSubstr("rank 0")));
 }
 
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+
+/// Bytes of memory that this process has touched and not given back.
+std::int64_t residentBytes() {
+  constexpr std::int64_t kKibibyte = 1024;
+  std::ifstream status("/proc/self/status");
+  std::int64_t value = 0;
+  for (std::string word; status >> word;) {
+    if (word == "VmRSS:" && status >> value) {
+      break;
+    }
+  }
+  return value * kKibibyte;
+}
+
 void holdMemory(const std::uint64_t *args, const std::int32_t * /*grid*/,
                 const std::int32_t * /*pid*/) {
   for (std::int64_t align = 1; align <= 4096; align *= 4) {
     void *freed = tdist_sim_alloc(align, 1000);
-    void *kept = tdist_sim_alloc(align, 1 << 20);
+    void *kept = tdist_sim_alloc(align, kMebibyte);
     EXPECT_EQ(addressOf(freed) % align, 0U);
     EXPECT_EQ(addressOf(kept) % align, 0U);
-    std::memset(kept, 1, 1 << 20);
+    std::memset(kept, 1, kMebibyte);
     tdist_sim_free(freed);
   }
   tdist_sim_free(nullptr);
+  auto &most = *pointer<std::int64_t>(args[1]);
+  most = std::max(most, residentBytes());
   if (args[0] != 0) {
     spinUntilSet(args, nullptr, nullptr);
   }
 }
 
 TEST_F(Launch, FreesWhatProgramsForget) {
-  const auto residentKibibytes = [] {
-    std::ifstream status("/proc/self/status");
-    std::int64_t value = 0;
-    for (std::string word; status >> word;) {
-      if (word == "VmRSS:" && status >> value) {
-        break;
-      }
-    }
-    return value;
-  };
-  launch(holdMemory, {8, 1, 1}, {0});
-  const std::int64_t before = residentKibibytes();
-  launch(holdMemory, {200, 1, 1}, {0}); // 1.4 GiB if nothing were freed
-  EXPECT_LT(residentKibibytes() - before, 600 * 1024);
+  std::int64_t few = 0;
+  launch(holdMemory, {8, 1, 1}, {0, addressOf(&few)});
+  std::int64_t many = 0;
+  launch(holdMemory, {200, 1, 1}, {0, addressOf(&many)});
+  EXPECT_LT(many - few, 600 * kMebibyte) << "1400 MiB if nothing were freed between programs";
 }
 
 TEST_F(Launch, AbandonedProgramsLeaveNothing) {
   std::int32_t never = 0;
-  const auto abandon = [&never] {
-    Launched launched(holdMemory, {20, 1, 1}, {addressOf(&never)}, /*cores=*/10);
+  std::int64_t most = 0;
+  const auto abandon = [&] {
+    Launched launched(holdMemory, {20, 1, 1}, {addressOf(&never), addressOf(&most)}, /*cores=*/10);
     EXPECT_EQ(launched.run(0), 1);
   };
   abandon();

@@ -77,13 +77,15 @@ template <class Word> void manyToOne(int count) {
 TEST_P(Ranks, ManySendToOneWithInt32Signals) { manyToOne<std::int32_t>(GetParam()); }
 TEST_P(Ranks, ManySendToOneWithInt64Signals) { manyToOne<std::int64_t>(GetParam()); }
 
+constexpr std::int32_t kAdds = 20'000; // long enough for ranks to be at it at once
+
 void addToOne(const std::uint64_t *args, const std::int32_t * /*grid*/,
               const std::int32_t * /*pid*/) {
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < kAdds; ++round) {
     tdist_sim_notify_i32(operand(args[0]), 0, 1, kNotifyAdd, 1, &kHere);
   }
   if (tdist_sim_my_pe(-1, &kHere) == 0) {
-    tdist_sim_wait_i32(operand(args[0]), 1, 100 * 3 * tdist_sim_n_pes(-1, &kHere), 0, 1, &kHere);
+    tdist_sim_wait_i32(operand(args[0]), 1, kAdds * 3 * tdist_sim_n_pes(-1, &kHere), 0, 1, &kHere);
   }
 }
 
