@@ -21,7 +21,9 @@ using namespace mlir;
 namespace {
 
 /// Bytes that one element takes in memory: Triton stores an i1 as a byte.
-int64_t elementBytes(MemRefType type) { return llvm::divideCeil(type.getElementTypeBitWidth(), 8); }
+int64_t elementBytes(MemRefType type) {
+  return static_cast<int64_t>(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+}
 
 /// The op is moved to the buffer of the view, so a second run of the pass finds an offset of 0.
 void addOffset(memref::ExtractAlignedPointerAsIndexOp address, MemRefType type) {

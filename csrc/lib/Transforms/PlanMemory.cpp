@@ -28,8 +28,11 @@ constexpr int64_t alignment = 64;
 constexpr int64_t largestOnStack = 256;
 constexpr int64_t stackBudget = 4096;
 
-int64_t bytesOf(MemRefType type) {
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+/// Bytes of a buffer and of the gap behind it, so that the next one is aligned.
+int64_t placedBytes(MemRefType type) {
+  const uint64_t elementBytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return static_cast<int64_t>(
+      llvm::alignTo(static_cast<uint64_t>(type.getNumElements()) * elementBytes, alignment));
 }
 
 class Planner {
@@ -48,7 +51,7 @@ public:
     int64_t onStack = 0;
     SmallVector<memref::AllocOp> inBlock;
     for (memref::AllocOp alloc : allocs) {
-      const int64_t bytes = llvm::alignTo(bytesOf(alloc.getType()), alignment);
+      const int64_t bytes = placedBytes(alloc.getType());
       if (bytes > largestOnStack || onStack + bytes > stackBudget) {
         inBlock.push_back(alloc);
         continue;
@@ -70,7 +73,7 @@ private:
   void placeInBlock(OpBuilder &builder, ArrayRef<memref::AllocOp> allocs) {
     int64_t total = 0;
     for (memref::AllocOp alloc : allocs)
-      total += llvm::alignTo(bytesOf(alloc.getType()), alignment);
+      total += placedBytes(alloc.getType());
 
     const Location location = function.getLoc();
     Type pointerType = LLVM::LLVMPointerType::get(builder.getContext());
@@ -89,7 +92,7 @@ private:
       Value pointer =
           builder.create<LLVM::GEPOp>(location, pointerType, builder.getI8Type(), block,
                                       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
-      offset += llvm::alignTo(bytesOf(buffer.getType()), alignment);
+      offset += placedBytes(buffer.getType());
       buffer.replaceAllUsesWith(
           tdist::memRefFromPointer(builder, buffer.getLoc(), buffer.getType(), pointer));
     }

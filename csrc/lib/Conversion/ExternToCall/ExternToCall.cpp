@@ -154,8 +154,8 @@ private:
   LLVM::GlobalOp sourceLocation(Location location) {
     FileLineColLoc place = tdist::findKernelLocation(location);
     const StringRef file = place ? place.getFilename().getValue() : "<unknown>";
-    const unsigned line = place ? place.getLine() : 0;
-    const unsigned column = place ? place.getColumn() : 0;
+    const auto line = static_cast<int32_t>(place ? place.getLine() : 0);
+    const auto column = static_cast<int32_t>(place ? place.getColumn() : 0);
     LLVM::GlobalOp &global = places[{file, line, column}];
     if (global)
       return global;
@@ -197,7 +197,7 @@ private:
   OpBuilder top;
   llvm::SmallSetVector<StringRef, 4> libraries;
   llvm::MapVector<StringRef, LLVM::GlobalOp> files;
-  llvm::MapVector<std::tuple<StringRef, unsigned, unsigned>, LLVM::GlobalOp> places;
+  llvm::MapVector<std::tuple<StringRef, int32_t, int32_t>, LLVM::GlobalOp> places;
 };
 
 struct ConvertExternToCall : tdist::impl::ConvertExternToCallBase<ConvertExternToCall> {
