@@ -80,4 +80,15 @@ def install() -> None:
         sys.meta_path.append(Last)
 
 
+def _silence_pytest() -> None:
+    """Keeps pytest from warning, in every run, that it cannot rewrite the assert statements of an editable install.
+
+    Its loader, of which the users of pytest have never heard, is imported by a .pth file just before this module.
+    """
+    loader = sys.modules.get("_editable_skbc_triton_dist")
+    if loader is not None:
+        loader.__doc__ = "PYTEST_DONT_REWRITE"
+
+
 install()
+_silence_pytest()
