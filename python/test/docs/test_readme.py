@@ -14,7 +14,8 @@ README = (CHECKOUT / "README.md").read_text()
 
 def block_after(heading: str, language: str, number: int = 0) -> str:
     section = README.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)[number]
+    blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+    return blocks[number]
 
 
 def test_the_kernel_is_the_tutorials() -> None:
@@ -37,7 +38,8 @@ def test_the_two_commands_name_sessions_that_exist() -> None:
     known = {name or function for name, function in sessions}
     for line in block_after("Two commands", "sh").splitlines():
         script, flag, *named = shlex.split(line, comments=True)
-        assert (CHECKOUT / script).exists() and flag == "-s"
+        assert (CHECKOUT / script).exists()
+        assert flag == "-s"
         assert set(named) <= known
 
 
