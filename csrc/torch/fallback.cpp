@@ -112,6 +112,7 @@ private:
       const c10::Argument &argument = schema.arguments()[i];
       visitTensors(value, [&](const at::Tensor &tensor) {
         if (isReduced(tensor.scalar_type())) {
+          hasOtherFloat = hasOtherFloat || (hasReduced && tensor.scalar_type() != reduced);
           hasReduced = true;
           reduced = tensor.scalar_type();
         } else if (tensor.is_floating_point()) {

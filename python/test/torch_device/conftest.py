@@ -24,7 +24,7 @@ def run_python() -> RunPython:
             env=env.child_environ(**environ),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

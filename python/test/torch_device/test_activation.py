@@ -102,7 +102,7 @@ def test_a_wrong_setting_is_one_line_and_torch_still_works(run_python, variable:
         env={**env.child_environ(), variable: value},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert result.stdout == "2.0\n"
@@ -128,7 +128,7 @@ def test_the_child_of_a_spawn_is_activated_too(run_python, tmp_path: Path) -> No
         env=env.child_environ(TRITON_DIST_BACKEND="sim"),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert (result.returncode, result.stdout) == (0, "child done\n"), result.stderr

@@ -50,7 +50,7 @@ class Builder:
     def run(self, code: str | None = None) -> tuple[int, str, list[str]]:
         """Status, standard output, and the lines on standard error."""
         process = self.start(code)
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=300)
         return process.returncode, output.strip(), errors.splitlines()
 
 
@@ -80,7 +80,7 @@ def test_another_compiler_builds_another_library(builder: Builder) -> None:
 def test_processes_that_start_at_once_share_one_build(builder: Builder) -> None:
     builder.compiler("sleep 1")
     processes = [builder.start() for _ in range(3)]
-    paths = {process.communicate(timeout=120)[0] for process in processes}
+    paths = {process.communicate(timeout=300)[0] for process in processes}
     assert len(paths) == 1
     assert builder.calls() == 1
 
@@ -108,10 +108,10 @@ def test_without_a_compiler_a_library_built_before_is_used(builder: Builder) -> 
     builder.bin.joinpath("c++").unlink()
     environ = env.child_environ(TRITON_DIST_CACHE_DIR=builder.cache, PATH=builder.bin)
     command = [sys.executable, "-m", "triton_dist.runtime.torch_device.build"]
-    found = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    found = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=300, check=False)
     assert (found.stdout.strip(), found.stderr) == (path, "")
     Path(path).unlink()
-    missing = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    missing = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=300, check=False)
     assert missing.returncode == 1
     (line,) = missing.stderr.splitlines()
     assert line.startswith("error: no C++ compiler: c++ is not on PATH")

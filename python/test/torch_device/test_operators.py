@@ -199,9 +199,10 @@ def test_a_cpu_tensor_is_not_written_to_by_an_npu() -> None:
         torch.tensor(0.0).add_(torch.tensor(1.0, device=NPU))
 
 
-def test_dtypes_that_do_not_fit_are_refused() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32])
+def test_dtypes_that_do_not_fit_are_refused(dtype: torch.dtype) -> None:
     with pytest.raises(RuntimeError, match="same dtype"):
-        torch.mm(torch.ones(2, 2, device=NPU), torch.ones(2, 2, device=NPU, dtype=torch.float16))
+        torch.mm(torch.ones(2, 2, device=NPU, dtype=dtype), torch.ones(2, 2, device=NPU, dtype=torch.float16))
 
 
 # ------------------------------------------------------------------------------- products in 16 bits
