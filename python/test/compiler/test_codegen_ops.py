@@ -148,9 +148,11 @@ def test_division_by_zero_in_lanes_that_a_mask_leaves_out(dtype: torch.dtype) ->
     a[0], b[0] = torch.iinfo(dtype).min, -1
     out = empty(2, 64, dtype=dtype)
     masked_division[(1,)](a.npu(), b.npu(), out, 50, N=64)
+    # The first lane holds a quotient that has no number; torch itself would not survive it.
+    a, b = a[1:50], b[1:50]
     quotient = torch.div(a, b, rounding_mode="trunc")
-    assert torch.equal(out.cpu()[0, 1:50], quotient[1:50])
-    assert torch.equal(out.cpu()[1, 1:50], a[1:50] - quotient[1:50] * b[1:50])
+    assert torch.equal(out.cpu()[0, 1:50], quotient)
+    assert torch.equal(out.cpu()[1, 1:50], a - quotient * b)
 
 
 @triton.jit
