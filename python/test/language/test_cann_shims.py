@@ -1,13 +1,14 @@
 """`triton.language.extra.cann` where triton-ascend 3.2.0 lacks it."""
 
 # Arguments of kernels have no Python types.
-# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-decorators, disable-error-code=attr-defined
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+import torch
 import triton
 import triton.language as tl
 import triton.language.extra.cann.extension as al
@@ -169,3 +170,25 @@ def test_libdevice_functions_reach_linalg(compile_kernel: KernelCompiler) -> Non
     compiled = compile_kernel(math, {"x": "*fp32", "out": "*fp32"})
     for operation in ("math.exp", "tanh", "powf"):
         assert operation in compiled.linalg
+
+
+@triton.jit
+def use_of_slices(x, out):
+    tile = tl.load(x + tl.arange(0, 16))
+    tile = al.insert_slice(tile, al.extract_slice(tile, (8,), (4,), (1,)), (2,), (4,), (1,))
+    al.compile_hint(tile, "bitwise_mask")
+    tl.store(out + tl.arange(0, 16), al.flip(tile, 0))
+    for i in al.parallel(0, 16, bind_sub_block=True):
+        tl.store(out + 16 + i, al.get_element(tile, (i,)))
+    share: tl.constexpr = 16 // al.sub_vec_num()
+    lanes = al.sub_vec_id() * share + tl.arange(0, share)
+    tl.store(out + 32 + lanes, al.sort(tl.load(x + lanes), dim=0, descending=True))
+
+
+def test_extension_functions_have_their_values_on_simulated_npus() -> None:
+    x = torch.tensor([5.0, 3, 1, 4, 15, 9, 2, 6, 53, 58, 97, 93, 23, 84, 62, 64])
+    out = torch.zeros(48).npu()
+    use_of_slices[(1,)](x.npu(), out)
+    tile = x.clone()
+    tile[2:6] = x[8:12]
+    assert torch.equal(out.cpu(), torch.cat([tile.flip(0), tile, x.sort(descending=True).values]))

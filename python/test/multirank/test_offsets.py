@@ -221,3 +221,33 @@ def element_types(rank: int, world_size: int) -> None:
 @pytest.mark.dist
 def test_offsets_are_in_elements_of_every_type(dist_test) -> None:
     dist_test(element_types, world_size=2)
+
+
+@triton.jit
+def by_table(table, data, signals, out, right, N: tl.constexpr):
+    lanes = tl.arange(0, N)
+    places = tl.load(table + lanes)
+    tl.store(dl.symm_at(data, right) + places, lanes)
+    dl.notify(signals, right)
+    token = dl.wait(signals, 1, "sys", "acquire")
+    # Read in another order than written.
+    back = tl.load(table + (N - 1 - lanes))
+    tl.store(out + lanes, tl.load(dl.consume_token(data, token) + back))
+
+
+def scatter_and_gather(rank: int, world_size: int) -> None:
+    with symmetric_tensors(rank, world_size, (256, torch.int32), (SLOT, torch.int64)) as (data, signals):
+        torch.manual_seed(3)
+        table = torch.randperm(256, dtype=torch.int32)[:64]
+        out = torch.zeros(64, dtype=torch.int32).npu()
+        by_table[(1,)](table.npu(), data, signals, out, (rank + 1) % world_size, 64)
+        want = torch.zeros(256, dtype=torch.int32)
+        want[table.long()] = torch.arange(64, dtype=torch.int32)
+        assert torch.equal(data.cpu(), want)
+        assert out.tolist() == list(range(63, -1, -1))
+
+
+@pytest.mark.dist
+@pytest.mark.parametrize("world_size", WORLD_SIZES)
+def test_offsets_from_a_table(dist_test, world_size: int) -> None:
+    dist_test(scatter_and_gather, world_size=world_size)

@@ -30,6 +30,7 @@ from triton.triton_patch.language.core import (
 from triton.triton_patch.language.standard import atan2, finitef, isfinited
 
 from triton_dist.language._frontend import Emitter, primitive
+from triton_dist.runtime import backend
 from triton_dist.shims.cann._not_given import NotGiven
 
 
@@ -69,7 +70,13 @@ def sub_vec_id(emit: Emitter) -> core.tensor:
 
 @primitive
 def sub_vec_num(emit: Emitter) -> core.constexpr:
-    """How many vector cores share the work of a program, a constant: 1 on simulated NPUs."""
+    """How many vector cores share the work of a program, a constant: 1 on simulated NPUs.
+
+    Raises:
+        NotImplementedError: the backend is not `sim`; triton-ascend 3.2.0 cannot ask real NPUs.
+    """
+    if backend.active() != "sim":
+        raise NotImplementedError(f"{__name__}.sub_vec_num is not available for NPUs in triton-ascend 3.2.0")
     return core.constexpr(1)
 
 
