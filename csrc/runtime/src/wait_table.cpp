@@ -84,6 +84,7 @@ WaitTable::WaitTable(std::span<WaitSlot> slots, std::uint64_t &unlisted) : unlis
 WaitSlot *WaitTable::acquire() noexcept {
   const std::scoped_lock lock(mutex);
   if (unused.empty()) {
+    // Relaxed, as below: a number for reports, which orders nothing.
     atomic(unlisted).fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }

@@ -341,6 +341,50 @@ TEST_F(Launch, SeveralRunSideBySide) {
   }
 }
 
+constexpr std::int64_t kMessages = 500;
+
+/// args: data, signals, role. Plain stores and loads of data: under ThreadSanitizer the signals
+/// must order them by themselves.
+void exchange(const std::uint64_t *args, const std::int32_t * /*grid*/,
+              const std::int32_t * /*pid*/) {
+  auto &data = *pointer<std::int64_t>(args[0]);
+  for (std::int64_t message = 1; message <= kMessages; ++message) {
+    if (args[2] == 0) {
+      data = message;
+      tdist_sim_notify_i64(slot(args[1], 0), 0, message, kNotifySet, 0, &kHere);
+      tdist_sim_wait_i64(slot(args[1], 1), 1, message, 0, 1, &kHere);
+    } else {
+      tdist_sim_wait_i64(slot(args[1], 0), 1, message, 0, 1, &kHere);
+      ASSERT_EQ(data, message);
+      tdist_sim_notify_i64(slot(args[1], 1), 0, message, kNotifySet, 0, &kHere);
+    }
+  }
+}
+
+TEST_F(Launch, SignalsOrderDataBetweenThreads) {
+  const LoneJob job;
+  const std::uint64_t data = allocate(0, 64);
+  const std::uint64_t signals = allocate(0, 2 * kSlotBytes);
+  std::thread receiver([&] { launch(exchange, {1, 1, 1}, {data, signals, 1}); });
+  launch(exchange, {1, 1, 1}, {data, signals, 0});
+  receiver.join();
+}
+
+TEST_F(Launch, SignalsOrderDataBetweenAHostAndAKernel) {
+  const LoneJob job;
+  const std::uint64_t data = allocate(0, 64);
+  const std::uint64_t signals = allocate(0, 2 * kSlotBytes);
+  std::thread receiver([&] { launch(exchange, {1, 1, 1}, {data, signals, 1}); });
+  for (std::int64_t message = 1; message <= kMessages; ++message) {
+    *pointer<std::int64_t>(data) = message;
+    ASSERT_EQ(tdist_rt_signal(pointer<void>(signals), 8, message, kSignalSet, 0), 0);
+    void *answer = pointer<void>(signals + kSlotBytes);
+    while (tdist_rt_wait_until(answer, 8, kEq, message, kSliceNs) == 1) {
+    }
+  }
+  receiver.join();
+}
+
 TEST_F(Launch, StaysInTheJobItBeganIn) {
   const auto kernel = [](const std::uint64_t *args, const std::int32_t *, const std::int32_t *) {
     tdist_sim_wait_i32(operand(args[0]), 1, 1, 0, 1, &kHere);
