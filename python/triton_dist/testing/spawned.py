@@ -49,7 +49,6 @@ class SpawnedRanks:
     @contextmanager
     def leased(self) -> Iterator[None]:
         """While entered, ranks started through torch.multiprocessing have a lease; none are left afterwards."""
-
         try:
             package: Any = importlib.import_module("torch.multiprocessing")
             # Not by attribute: the package has a function of this name.
@@ -86,6 +85,8 @@ class SpawnedRanks:
             start_method: str = "spawn",
         ) -> Any:
             __tracebackhide__ = True
+            if nprocs < 1:
+                return original(fn, args, nprocs, join, daemon, start_method)
             lease = self._session.pool.acquire(nprocs, self._while_waiting)
             job = _SpawnedJob(self._item, lease)
             self._jobs.append(job)
@@ -137,6 +138,7 @@ class _SpawnedJob:
         """What the processes are to call in the place of `function`."""
         return AdoptedWorker(
             function,
+            os.getpid(),
             tuple(Descriptor(channel.fileno()) for channel in self._theirs),
             tuple(map(Descriptor, self._stacks)),
             tuple(map(Descriptor, self._lease.fds)),

@@ -65,8 +65,11 @@ class NpuPool:
             while_waiting: called between two looks; what it raises ends the waiting.
 
         Raises:
+            ValueError: `count` is less than 1.
             LeaseError: there are not so many NPUs, or the lease directory or ports cannot be used.
         """
+        if count < 1:
+            raise ValueError(f"a lease of {count} NPUs: it takes at least 1")
         keys = self.inventory.keys
         if count > len(keys):
             raise LeaseError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,18 +34,22 @@ class AdoptedWorker:
 
     Attributes:
         function: the suite's own.
+        pytest: the pid of the process that starts the ranks.
         channels, stacks: one each a rank: its end of the channel to pytest, a file for faulthandler.
         lease: not used, only kept open: they hold the NPUs.
     """
 
     function: Callable[..., object]
+    pytest: int
     channels: tuple[Descriptor, ...]
     stacks: tuple[Descriptor, ...]
     lease: tuple[Descriptor, ...]
 
     def __call__(self, rank: int, *args: object) -> None:
         __tracebackhide__ = True
-        die_with_parent(os.getppid())
+        # A process of multiprocessing's fork server has that for its parent, which ends with pytest.
+        by_fork_server = type(multiprocessing.current_process()).__name__ == "ForkServerProcess"
+        die_with_parent(os.getppid() if by_fork_server else self.pytest)
         # Out of the terminal's reach: pytest ends ranks on Ctrl-C, once.
         os.setpgid(0, 0)
         close_all(d.fd for i, d in enumerate(self.channels + self.stacks) if i % len(self.channels) != rank)

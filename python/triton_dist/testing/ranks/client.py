@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from triton_dist import env
-from triton_dist.testing.ranks.wire import Channel, Message, memory_file, read_text
+from triton_dist.testing.ranks.wire import Channel, Message, memory_file, read_text, readable
 
 # The module path of pytest, not that of a fresh interpreter: the zygote must import the same torch as the tests.
 _BOOTSTRAP = (
@@ -82,7 +81,7 @@ class ZygoteClient:
         """
         deadline = time.monotonic() + _TIME_TO_START
         while not self._ready:
-            if select.select([self.channel], [], [], _LOOK)[0]:
+            if readable([self.channel], _LOOK):
                 if self.receive() is None:
                     raise ZygoteError(f"{self.describe_end()}\n{self.log()}")
                 self._ready = True
@@ -116,7 +115,7 @@ class ZygoteClient:
         self.channel.send({"do": "end"})
         deadline = time.monotonic() + _TIME_TO_END
         while True:
-            if not select.select([self.channel], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not readable([self.channel], deadline - time.monotonic()):
                 self.kill()
                 raise ZygoteError(f"ranks of the test were still there {_TIME_TO_END:g} s after they were killed")
             message = self.receive()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import select
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 
 from triton_dist.testing.ranks.record import RankRecord
 from triton_dist.testing.ranks.watcher import STACKS_SIGNAL
-from triton_dist.testing.ranks.wire import Channel
+from triton_dist.testing.ranks.wire import Channel, readable
 
 # In seconds: for the answers of ranks, and for faulthandler where an answer does not come.
 _TIME_TO_EXPLAIN = 1.0
@@ -26,7 +25,7 @@ def explain(ranks: Sequence[tuple[RankRecord, Channel]]) -> None:
     asked = [(record, channel) for record, channel in ranks if channel.send({"do": "explain"})]
     deadline = time.monotonic() + _TIME_TO_EXPLAIN
     while asked and (left := deadline - time.monotonic()) > 0:
-        ready, _, _ = select.select([channel for _, channel in asked], [], [], left)
+        ready = readable([channel for _, channel in asked], left)
         for record, channel in list(asked):
             if channel not in ready:
                 continue

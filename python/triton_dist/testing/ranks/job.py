@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import select
 import time
 from collections.abc import Callable
 
@@ -14,7 +13,15 @@ from triton_dist.testing.ranks.inquiry import explain
 from triton_dist.testing.ranks.rank import Descriptors
 from triton_dist.testing.ranks.record import JobRecord, RankRecord
 from triton_dist.testing.ranks.task import Task
-from triton_dist.testing.ranks.wire import MOST_DESCRIPTORS, Channel, Message, close_all, memory_file, read_text
+from triton_dist.testing.ranks.wire import (
+    MOST_DESCRIPTORS,
+    Channel,
+    Message,
+    close_all,
+    memory_file,
+    read_text,
+    readable,
+)
 
 # After the first failure, in seconds: ranks that fail on their own account at the same time may still say so.
 _TIME_TO_FAIL_TOO = 0.25
@@ -76,6 +83,9 @@ class Job:
                 fds = Descriptors(task, theirs.fileno(), stdout, stderr, self._stacks[-1], self._lease.fds)
                 self._zygote.fork(record.rank, fds.to_list())
                 theirs.close()
+                # One after the other: the kernel limits how many descriptors of a user may be under way.
+                while record.pid is None and self.record.broken is None:
+                    self._take_news(_LOOK)
         finally:
             os.close(task)
 
@@ -114,9 +124,10 @@ class Job:
 
     def _take_news(self, patience: float) -> None:
         """Waits up to `patience` seconds for messages, and takes in those that are there."""
-        running = [r.rank for r in self.record.ranks if r.status is None]
+        # Ranks that are still to be started have no channel yet.
+        running = [r.rank for r in self.record.ranks[: len(self._channels)] if r.status is None]
         sources = [self._zygote.channel, *(self._channels[rank] for rank in running if rank not in self._mute)]
-        ready, _, _ = select.select(sources, [], [], max(0.0, patience))
+        ready = readable(sources, patience)
         for rank in running:
             if self._channels[rank] in ready:
                 self._hear_rank(rank)
@@ -133,7 +144,7 @@ class Job:
             record.pid = message["pid"]
         else:
             # What it said before it exited comes first.
-            while record.rank not in self._mute and select.select([self._channels[record.rank]], [], [], 0)[0]:
+            while record.rank not in self._mute and readable([self._channels[record.rank]], 0):
                 self._hear_rank(record.rank)
             record.status, record.ended_by_us = message["status"], message["ended"]
 
@@ -149,6 +160,10 @@ class Job:
     def _end(self) -> None:
         try:
             self._zygote.end_job(self._hear_zygote)
+        except BaseException:
+            # Whatever it was doing, the kernel ends its ranks with it, and the next test gets another.
+            self._zygote.kill()
+            raise
         finally:
             for record in self.record.ranks:
                 # Ended with the zygote, which cannot tell.

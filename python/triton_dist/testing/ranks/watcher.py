@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 import signal
 import sys
 import threading
@@ -26,7 +27,7 @@ def write_stacks_to(fd: int) -> None:
 
 
 class Watcher:
-    """Reads a rank's channel in a thread of its own.
+    """Reads a rank's channel in a thread of its own, and ends the rank when pytest is not there any more.
 
     Attributes:
         may_leave: set once the worker functions of all ranks have returned.
@@ -49,6 +50,8 @@ class Watcher:
                 self.may_leave.set()
             else:
                 self._channel.send({"is": "explained", "stacks": shortened(self._stacks()), "waits": _waits()})
+        # pytest keeps its end open for as long as it has ranks: it is gone, and must not leave any.
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def _stacks(self) -> str:
         """The Python stacks of all threads but this one, innermost frame last."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import json
 import os
+import select
 import socket
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -71,6 +72,16 @@ class Channel:
 
     def close(self) -> None:
         self._socket.close()
+
+
+def readable(channels: Iterable[Channel], seconds: float) -> list[Channel]:
+    """Those of `channels` that have a message, or are at their end; waits up to `seconds` for the first of them."""
+    # Unlike select, poll takes descriptors above 1,023.
+    poll = select.poll()
+    by_fd = {channel.fileno(): channel for channel in channels}
+    for fd in by_fd:
+        poll.register(fd, select.POLLIN)
+    return [by_fd[fd] for fd, _ in poll.poll(max(0.0, seconds) * 1e3)]
 
 
 def shortened(text: str) -> str:
