@@ -70,7 +70,7 @@ def test_the_pair_works(dist_test) -> None:
     dist_test(pair, world_size=2, args=(False, 42))
 
 
-@pytest.mark.dist(timeout=5)
+@pytest.mark.dist(timeout=8)
 @pytest.mark.parametrize(
     ("kernel", "worker", "arguments", "primitive"),
     [(receive, pair, (True, 42), "wait"), (barrier_for_some, lonely_barrier, (), "barrier_all")],
