@@ -77,7 +77,7 @@ template <class Word> void manyToOne(int count) {
 TEST_P(Ranks, ManySendToOneWithInt32Signals) { manyToOne<std::int32_t>(GetParam()); }
 TEST_P(Ranks, ManySendToOneWithInt64Signals) { manyToOne<std::int64_t>(GetParam()); }
 
-constexpr std::int32_t kAdds = 20'000; // long enough for ranks to be at it at once
+constexpr std::int32_t kAdds = 10'000; // long enough for ranks to be at it at once
 
 void addToOne(const std::uint64_t *args, const std::int32_t * /*grid*/,
               const std::int32_t * /*pid*/) {
@@ -169,7 +169,7 @@ TEST_P(Ranks, PutSignalsWhenTheDataIsThere) {
 /// on purpose, with the data in many cache lines.
 void passMessages(const std::uint64_t *args, const std::int32_t * /*grid*/,
                   const std::int32_t * /*pid*/) {
-  constexpr std::int64_t kMessages = 5000;
+  constexpr std::int64_t kMessages = 2000;
   constexpr std::int64_t kStep = 8; // int64 in a cache line
   auto *data = pointer<std::int64_t>(args[0]);
   const bool isSender = tdist_sim_my_pe(-1, &kHere) == 0;
