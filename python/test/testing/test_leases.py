@@ -289,10 +289,9 @@ def listening(port: int) -> socket.socket:
     return listener
 
 
-def test_a_port_that_another_program_has_is_not_given(pool: NpuPool, tmp_path: Path) -> None:
-    # A pool of its own gives out the same ports: two lease directories know nothing of each other.
-    other = pool_in(tmp_path / "other")
-    given = other.acquire(1)
+def test_a_port_that_another_program_has_is_not_given(pool: NpuPool) -> None:
+    given = pool.acquire(1)
+    given.release()
     listener = listening(given.port)
     try:
         for _ in range(40):
@@ -301,7 +300,16 @@ def test_a_port_that_another_program_has_is_not_given(pool: NpuPool, tmp_path: P
             lease.release()
     finally:
         listener.close()
-        given.release()
+
+
+def test_pools_that_do_not_know_each_other_give_different_ports(pool: NpuPool, tmp_path: Path) -> None:
+    # Nobody listens: the claim alone keeps the port, before the ranks have started.
+    given = pool_in(tmp_path / "other").acquire(1)
+    for _ in range(40):
+        lease = pool.acquire(1)
+        assert lease.port != given.port
+        lease.release()
+    given.release()
 
 
 def test_no_free_port_is_an_error(pool: NpuPool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
 """What makes a lease's rendezvous its own: a session name that nobody can guess and a port that nobody else has.
 
-Every NPU owns a block of ports, and whoever leases the NPU has the block with it: two leases of a host cannot
-choose the same port, whatever order they come in. The blocks lie below the range from which Linux takes ports for
-outgoing connections.
+Every NPU owns a block of ports, below the range from which Linux takes ports for outgoing connections. A lease claims
+one port of its block by holding an abstract socket with the port's number in its name. Such names belong to the
+network namespace, as ports do: so two leases cannot have the same port, not even when their pools use different
+directories, and the claim ends with the last process that holds the lease.
 """
 
 from __future__ import annotations
@@ -22,24 +23,42 @@ def new_session() -> str:
     return secrets.token_hex(16)
 
 
-def free_port(npu: int) -> int:
-    """A port of the block of `npu` that can be listened on now.
+def claim_port(npu: int) -> tuple[int, int]:
+    """A port of the block of `npu` that can be listened on now, and the descriptor that holds the claim on it.
 
     The first one tried is chosen at random, so that a straggler of an earlier lease hardly ever finds the new one.
 
     Raises:
-        LeaseError: other programs listen on all ports of the block.
+        LeaseError: other leases or programs have all ports of the block.
     """
     first = _FIRST_PORT + npu * _PORTS_PER_NPU
     offset = secrets.randbelow(_PORTS_PER_NPU)
     for step in range(_PORTS_PER_NPU):
         port = first + (offset + step) % _PORTS_PER_NPU
+        claim = _claim(port)
+        if claim is None:
+            continue
+        # Only the owner of the claim tries the port, so nobody's trial is in the way of another's ranks.
         if _can_listen(port):
-            return port
+            return port, claim.detach()
+        claim.close()
     raise LeaseError(
-        f"no port is free for the ranks on NPU {npu}: other programs listen on all of "
+        f"no port is free for the ranks on NPU {npu}: other leases or programs have all of "
         f"{first}-{first + _PORTS_PER_NPU - 1}; end one of them (ss -ltnp shows them)"
     )
+
+
+def _claim(port: int) -> socket.socket | None:
+    """A socket that holds the claim on `port`; None if another has it."""
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        claim.bind(f"\0triton-dist/port/{port}")
+    except OSError as error:
+        claim.close()
+        if error.errno == errno.EADDRINUSE:
+            return None
+        raise
+    return claim
 
 
 def _can_listen(port: int) -> bool:

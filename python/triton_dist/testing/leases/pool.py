@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from triton_dist.testing.leases.directory import LeaseDirectory
-from triton_dist.testing.leases.endpoint import free_port, new_session
+from triton_dist.testing.leases.endpoint import claim_port, new_session
 from triton_dist.testing.leases.errors import LeaseError
 from triton_dist.testing.leases.inventory import Inventory
 from triton_dist.testing.leases.line import Place
@@ -85,7 +85,8 @@ class NpuPool:
             place.leave()
         fds = tuple(held.values())
         try:
-            return Lease(tuple(held), new_session(), free_port(min(held)), time.monotonic(), fds)
+            port, claim = claim_port(min(held))
+            return Lease(tuple(held), new_session(), port, time.monotonic(), (*fds, claim))
         except BaseException:
             _close(fds)
             raise
