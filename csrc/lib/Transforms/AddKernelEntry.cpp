@@ -50,12 +50,11 @@ public:
     int32_t slot = 0;
     for (auto [index, type] :
          llvm::enumerate(kernel.getArgumentTypes().drop_back(programArguments))) {
-      FailureOr<Value> operand = isHidden(index)
-                                     ? hiddenArgument(type)
-                                     : userArgument(block->getArgument(0), slot++, type);
-      if (failed(operand))
+      Value operand = isHidden(index) ? hiddenArgument(type)
+                                      : userArgument(block->getArgument(0), slot++, type);
+      if (!operand)
         return failure();
-      operands.push_back(*operand);
+      operands.push_back(operand);
     }
     for (unsigned index = 0; index < programArguments; ++index) {
       Value array = block->getArgument(index < 3 ? 1 : 2);
@@ -78,26 +77,31 @@ private:
   }
 
   /// The lock and the workspace are for the cores of an NPU; no kernel that gets here uses them.
-  FailureOr<Value> hiddenArgument(Type type) {
+  /// Null after an error.
+  Value hiddenArgument(Type type) {
     auto memref = dyn_cast<MemRefType>(type);
-    if (!memref)
-      return kernel.emitOpError("has a lock or workspace argument of type ") << type;
+    if (!memref) {
+      kernel.emitOpError("has a lock or workspace argument of type ") << type;
+      return {};
+    }
     return tdist::memRefFromPointer(builder, location, memref,
                                     builder.create<LLVM::ZeroOp>(location, pointerType));
   }
 
-  FailureOr<Value> userArgument(Value slots, int32_t slot, Type type) {
+  /// What the slot holds, as the kernel takes it; null after an error.
+  Value userArgument(Value slots, int32_t slot, Type type) {
     Value address = element(slots, builder.getI64Type(), slot);
     if (auto memref = dyn_cast<MemRefType>(type))
       return tdist::memRefFromPointer(builder, location, memref, load(pointerType, address));
     if (type.isInteger(1)) {
       Value byte = load(builder.getI8Type(), address);
       Value zero = builder.create<arith::ConstantIntOp>(location, 0, 8);
-      return Value(builder.create<arith::CmpIOp>(location, arith::CmpIPredicate::ne, byte, zero));
+      return builder.create<arith::CmpIOp>(location, arith::CmpIPredicate::ne, byte, zero);
     }
     if (type.isIntOrFloat() && type.getIntOrFloatBitWidth() <= 64)
       return load(type, address);
-    return kernel.emitOpError("has an argument of type ") << type << ": not supported";
+    kernel.emitOpError("has an argument of type ") << type << ": not supported";
+    return {};
   }
 
   Value element(Value array, Type type, int32_t index) {
