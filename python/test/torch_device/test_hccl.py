@@ -84,7 +84,9 @@ def test_two_jobs_that_name_the_same_port_meet_at_those_of_their_leases(init_met
     ):
         for process in (first, second):
             output, _ = process.communicate(timeout=DEADLINE_SECONDS)
-            assert (process.returncode, output) == (0, "met\n"), output
+            assert process.returncode == 0, output
+            # torch may warn before that of connections that it had to try again.
+            assert output.splitlines()[-1] == "met", output
 
 
 def test_the_port_of_the_lease_counts_even_if_torch_was_imported_before(run_python) -> None:  # type: ignore[no-untyped-def]
