@@ -98,6 +98,15 @@ TDIST_API int tdist_rt_heap_free(int64_t offset);
 /* Bytes in live allocations, each rounded up to 64; 0 when not attached. */
 TDIST_API int64_t tdist_rt_heap_used(void);
 
+/* Fails unless the `bytes` (at least 1) at `addr`, a multiple of `align`, are inside one live
+ * allocation of this PE, and in one of PE `pe` at the same offset. `what` begins the text. */
+TDIST_API int tdist_rt_check_symmetric(const char *what, const void *addr, int64_t bytes,
+                                       int64_t align, int32_t pe);
+
+/* Fails unless the `bytes` (at least 1) at `addr` may be a local operand of a copy: mapped memory,
+ * or in one live allocation of this PE. */
+TDIST_API int tdist_rt_check_local(const char *what, const void *addr, int64_t bytes);
+
 /* ---- Launches -------------------------------------------------------------------------------- */
 
 /* A compiled kernel: one program instance `pid` of `grid`. One 8-byte slot an argument: a pointer,

@@ -1,6 +1,7 @@
 // What a PE shares with the others besides its heap: the beginning of its memfd.
 #pragma once
 
+#include "allocation_table.h"
 #include "doorbell.h"
 #include "wait_table.h"
 
@@ -13,7 +14,8 @@ namespace tdist::sim {
 /// of its own, since other PEs poll some and write others.
 struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are the cache lines
   static constexpr std::size_t kWaitSlots = 1024;
-  static constexpr std::uint64_t kMagic = 0x7464697374'0001; // changes with the layout
+  static constexpr std::size_t kAllocationSlots = 4096;
+  static constexpr std::uint64_t kMagic = 0x7464697374'0002; // changes with the layout
 
   std::uint64_t magic; // stored last when the PE attaches
   std::uint64_t heapBytes;
@@ -25,6 +27,7 @@ struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are
   alignas(64) std::uint64_t hostBarrier;   // the same, of its host
   alignas(64) std::uint64_t unlistedWaits; // waits that found no slot
   alignas(64) WaitSlot waits[kWaitSlots];
+  alignas(64) AllocationSlot allocations[kAllocationSlots];
 };
 
 /// Bytes of the control area in a segment; the heap begins behind them.

@@ -162,7 +162,7 @@ std::int32_t putSignal(const char *primitive, std::int64_t dst, std::int64_t src
     Job &job = lane.job();
     const SignalOp operation = checkedSignalOp(lane, op);
     // Before the copy: a call that is wrong must not have done half of its work.
-    (void)job.checkSymmetric(primitive, asAddress(sig), sizeof signal, sizeof signal);
+    (void)job.checkTarget(primitive, asAddress(sig), sizeof signal, pe, sizeof signal);
     job.put(primitive, asAddress(dst), asAddress(src), bytes, pe);
     job.signal(primitive, asAddress(sig), signal, operation, pe);
     return 0;
@@ -210,7 +210,7 @@ std::int64_t tdist_sim_delta(std::int64_t addr, std::int32_t pe, std::int32_t el
     if (elem_bytes <= 0 || job.distance(pe) % elem_bytes != 0) {
       throw Error(concat("symm_at: elements of ", elem_bytes, " bytes cannot be"));
     }
-    (void)job.checkSymmetric("symm_at", asAddress(addr), elem_bytes);
+    (void)job.checkTarget("symm_at", asAddress(addr), elem_bytes, pe);
     return job.distance(pe) / elem_bytes;
   });
 }

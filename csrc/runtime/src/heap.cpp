@@ -41,8 +41,9 @@ void checkMemoryFor(std::int64_t bytes) {
 
 } // namespace
 
-Heap::Heap(int fd, std::int64_t fileOffset, std::int64_t bytes)
-    : fd(fd), fileOffset(fileOffset), size(bytes), unused{{0, roundUp(bytes, kAlignment)}} {}
+Heap::Heap(int fd, std::int64_t fileOffset, std::int64_t bytes, std::span<AllocationSlot> table)
+    : fd(fd), fileOffset(fileOffset), size(bytes), table(table),
+      unused{{0, roundUp(bytes, kAlignment)}} {}
 
 std::int64_t Heap::allocate(std::int64_t bytes, std::int64_t alignment) {
   if (bytes <= 0) {
@@ -70,10 +71,21 @@ std::int64_t Heap::allocate(std::int64_t bytes, std::int64_t alignment) {
   if (offset + extent < end) {
     unused.emplace(offset + extent, end);
   }
-  live.emplace(offset, Block{bytes, extent});
+  const std::optional<std::size_t> slot = takeSlot();
+  live.emplace(offset, Block{bytes, extent, slot});
+  if (slot) {
+    table[*slot].publish(offset, bytes);
+  }
   inUse += extent;
   highest = std::max(highest, offset + extent);
   return offset;
+}
+
+std::optional<std::size_t> Heap::takeSlot() {
+  if (!returnedSlots.empty()) {
+    return returnedSlots.extract(returnedSlots.begin()).value();
+  }
+  return slotsTaken < table.size() ? std::optional(slotsTaken++) : std::nullopt;
 }
 
 Heap::Ranges::iterator Heap::findFree(std::int64_t extent, std::int64_t alignment,
@@ -119,6 +131,10 @@ void Heap::release(std::int64_t offset) {
   std::int64_t begin = offset;
   std::int64_t end = blockEnd;
   inUse -= block->second.extent;
+  if (const std::optional<std::size_t> slot = block->second.slot) {
+    table[*slot].withdraw();
+    returnedSlots.insert(*slot);
+  }
   live.erase(block);
   auto after = unused.lower_bound(begin);
   if (after != unused.begin()) {
@@ -150,14 +166,17 @@ std::int64_t Heap::used() const {
   return inUse;
 }
 
-bool Heap::isLive(std::int64_t offset, std::int64_t bytes) const {
+std::optional<Heap::Allocation> Heap::find(std::int64_t offset, std::int64_t bytes) const {
   const std::scoped_lock lock(mutex);
   const auto next = live.upper_bound(offset);
   if (next == live.begin()) {
-    return false;
+    return std::nullopt;
   }
   const auto &[begin, block] = *std::prev(next);
-  return offset - begin <= block.bytes - bytes;
+  if (offset - begin > block.bytes - bytes) {
+    return std::nullopt;
+  }
+  return Allocation{begin, block.bytes, block.slot};
 }
 
 std::string Heap::whyNotLive(std::int64_t offset, std::int64_t bytes) const {

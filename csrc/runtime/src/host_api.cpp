@@ -235,6 +235,16 @@ int tdist_rt_wait_until(const void *addr, std::int32_t bytes, std::int32_t cmp, 
   });
 }
 
+int tdist_rt_check_symmetric(const char *what, const void *addr, std::int64_t bytes,
+                             std::int64_t align, std::int32_t pe) {
+  return done(
+      [&] { (void)requireJob(what)->checkTarget(what, addressOf(addr), bytes, pe, align); });
+}
+
+int tdist_rt_check_local(const char *what, const void *addr, std::int64_t bytes) {
+  return done([&] { requireJob(what)->checkLocal(what, addressOf(addr), bytes); });
+}
+
 int tdist_rt_put(void *dst, const void *src, std::int64_t bytes, std::int32_t pe) {
   return done([&] { requireJob("put")->put("put", addressOf(dst), addressOf(src), bytes, pe); });
 }

@@ -2,7 +2,9 @@
 
 #include "address.h"
 #include "error.h"
+#include "mapped_memory.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -64,7 +66,7 @@ void checkHeader(ControlArea &area, std::int32_t pe, std::int32_t worldSize,
 Job::Job(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heapBytes)
     : ownRank(checkedRank(rank, fds.size())), segments(fds, heapBytes),
       ownMemory(duplicate(fds[static_cast<std::size_t>(rank)])),
-      ownHeap(ownMemory.get(), kControlBytes, heapBytes),
+      ownHeap(ownMemory.get(), kControlBytes, heapBytes, segments.control(rank).allocations),
       waitTable(segments.control(rank).waits, segments.control(rank).unlistedWaits) {
   for (std::int32_t pe = 0; pe < worldSize(); ++pe) {
     checkHeader(control(pe), pe, worldSize(), heapBytes);
@@ -105,7 +107,7 @@ std::int64_t Job::checkSymmetric(const char *what, std::uint64_t address, std::i
     throw Error(concat(what, ": address ", shown, " is ", -offset,
                        " bytes before the beginning of PE ", pe, "'s symmetric heap"));
   }
-  if (!ownHeap.isLive(offset, bytes)) {
+  if (!ownHeap.find(offset, bytes)) {
     throw Error(concat(what, ": address ", shown, ", offset ", offset, " of PE ", pe,
                        "'s symmetric heap, ", ownHeap.whyNotLive(offset, bytes)));
   }
@@ -116,23 +118,60 @@ std::int64_t Job::checkSymmetric(const char *what, std::uint64_t address, std::i
   return offset;
 }
 
+std::int64_t Job::checkTarget(const char *what, std::uint64_t address, std::int64_t bytes,
+                              std::int32_t pe, std::int64_t alignment) const {
+  checkPe(what, pe);
+  const std::int64_t offset = checkSymmetric(what, address, bytes, alignment);
+  if (pe == ownRank) {
+    return offset;
+  }
+  const std::optional<Heap::Allocation> own = ownHeap.find(offset, bytes);
+  // Acquire: a PE whose magic number is there is one whose table counts.
+  const bool hasAttached = std::atomic_ref(control(pe).magic).load(std::memory_order_acquire) != 0;
+  if (!own || !own->slot || !hasAttached) {
+    return offset; // the other side is not published: only the own one is known
+  }
+  const std::span<AllocationSlot> theirs = control(pe).allocations;
+  const auto holds = [&](AllocationSlot &slot) { return slot.holds(offset, bytes); };
+  // PEs that allocate alike use the same slot; one that did not may have it in another.
+  if (!holds(theirs[*own->slot]) && std::ranges::none_of(theirs, holds)) {
+    throw Error(concat(what, ": the ", bytes, " bytes at offset ", offset,
+                       " of the symmetric heap are in an allocation of ", own->bytes,
+                       " bytes on PE ", ownRank, ", but in no live allocation of PE ", pe,
+                       ": that PE has freed it, or allocated something else"));
+  }
+  return offset;
+}
+
 void Job::checkLocal(const char *what, std::uint64_t address, std::int64_t bytes) const {
   if (segments.contains(address)) {
     (void)checkSymmetric(what, address, bytes);
+  } else if (!isMapped(address, bytes)) {
+    throw Error(concat(what, ": the ", bytes, " bytes at local address ", Hexadecimal{address},
+                       " are not all memory of this process: the tensor was freed, or they reach "
+                       "past its end"));
   }
 }
 
-void Job::put(const char *what, std::uint64_t dst, std::uint64_t src, std::int64_t bytes,
-              std::int32_t pe) {
+bool Job::checkCopy(const char *what, std::uint64_t symmetric, std::uint64_t local,
+                    std::int64_t bytes, std::int32_t pe) const {
   checkPe(what, pe);
   if (bytes < 0) {
     throw Error(concat(what, ": ", bytes, " bytes cannot be copied: expected 0 or more"));
   }
   if (bytes == 0) {
+    return false;
+  }
+  (void)checkTarget(what, symmetric, bytes, pe);
+  checkLocal(what, local, bytes);
+  return true;
+}
+
+void Job::put(const char *what, std::uint64_t dst, std::uint64_t src, std::int64_t bytes,
+              std::int32_t pe) {
+  if (!checkCopy(what, dst, src, bytes, pe)) {
     return;
   }
-  (void)checkSymmetric(what, dst, bytes);
-  checkLocal(what, src, bytes);
   std::memmove(pointerTo<std::byte>(dst) + distance(pe), pointerTo<const std::byte>(src),
                static_cast<std::size_t>(bytes));
   // Some wait for data itself. Plain stores are not in the order that Doorbell relies on, so this
@@ -142,15 +181,9 @@ void Job::put(const char *what, std::uint64_t dst, std::uint64_t src, std::int64
 
 void Job::get(const char *what, std::uint64_t dst, std::uint64_t src, std::int64_t bytes,
               std::int32_t pe) {
-  checkPe(what, pe);
-  if (bytes < 0) {
-    throw Error(concat(what, ": ", bytes, " bytes cannot be copied: expected 0 or more"));
-  }
-  if (bytes == 0) {
+  if (!checkCopy(what, src, dst, bytes, pe)) {
     return;
   }
-  (void)checkSymmetric(what, src, bytes);
-  checkLocal(what, dst, bytes);
   std::memmove(pointerTo<std::byte>(dst), pointerTo<const std::byte>(src) + distance(pe),
                static_cast<std::size_t>(bytes));
 }
@@ -158,8 +191,7 @@ void Job::get(const char *what, std::uint64_t dst, std::uint64_t src, std::int64
 template <class Word>
 void Job::signal(const char *what, std::uint64_t address, Word value, SignalOp op,
                  std::int32_t pe) {
-  checkPe(what, pe);
-  (void)checkSymmetric(what, address, sizeof(Word), sizeof(Word));
+  (void)checkTarget(what, address, sizeof(Word), pe, sizeof(Word));
   const std::atomic_ref<Word> word(*pointerTo<Word>(address + distance(pe)));
   // Seq_cst holds two orders in one: release, so that who sees the value with acquire sees all
   // stores before it; and a place in the total order before the load in ring() (see Doorbell).

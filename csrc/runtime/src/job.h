@@ -40,7 +40,11 @@ public:
   /// this PE, at a multiple of `alignment`; throws Error.
   [[nodiscard]] std::int64_t checkSymmetric(const char *what, std::uint64_t address,
                                             std::int64_t bytes, std::int64_t alignment = 1) const;
-  /// The same for a local operand of a copy, which may be any memory outside the segments too.
+  /// The same for what PE `pe` has at that offset: it must exist, and its allocation be live there
+  /// as well as here.
+  std::int64_t checkTarget(const char *what, std::uint64_t address, std::int64_t bytes,
+                           std::int32_t pe, std::int64_t alignment = 1) const;
+  /// The same for a local operand of a copy, which may be any mapped memory outside the segments.
   void checkLocal(const char *what, std::uint64_t address, std::int64_t bytes) const;
 
   /// Bytes from an object of this PE to the same object of PE `pe`.
@@ -65,6 +69,10 @@ public:
                               std::uint64_t number) const noexcept;
 
 private:
+  /// Checks what a copy is between; whether there is anything to copy.
+  [[nodiscard]] bool checkCopy(const char *what, std::uint64_t symmetric, std::uint64_t local,
+                               std::int64_t bytes, std::int32_t pe) const;
+
   const std::int32_t ownRank;
   Segments segments;
   FileDescriptor ownMemory;

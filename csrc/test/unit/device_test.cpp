@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/mman.h>
 
 namespace tdist::test {
 namespace {
@@ -297,6 +298,76 @@ TEST_F(Device, RefusesFreedMemory) {
   EXPECT_THAT(failureOfOne(kGet, {freed, freed, 4}), HasSubstr("it was freed"));
   EXPECT_THAT(failureOfOne(kPut, {addressOf(tdist_rt_heap_base(0)), freed, 4}),
               HasSubstr("it was freed"));
+}
+
+TEST_F(Device, RefusesLocalMemoryThatIsNotThere) {
+  const LoneJob job;
+  const std::uint64_t object = allocate(0, 1 << 20);
+  constexpr std::size_t kPages = 2 * 4096;
+  void *const mapped =
+      mmap(nullptr, kPages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  const std::uint64_t local = addressOf(mapped);
+  ASSERT_EQ(munmap(pointer<char>(local + kPages / 2), kPages / 2), 0);
+  constexpr const char *kWhy = "are not all memory of this process";
+  launchOne(kPut, {object, local, kPages / 2});
+  EXPECT_THAT(failureOfOne(kPut, {object, local + 1, kPages / 2}), HasSubstr(kWhy));
+  EXPECT_THAT(failureOfOne(kGet, {local + kPages / 2, object, 1}),
+              AllOf(HasSubstr("getmem: the 1 bytes at local address"), HasSubstr(kWhy)));
+  EXPECT_THAT(failureOfOne(kPut, {object, 0, 8}), HasSubstr("local address 0x0 are not all"));
+  EXPECT_THAT(failureOfOne(kGet, {~std::uint64_t{3}, object, 8}), HasSubstr(kWhy));
+  ASSERT_EQ(munmap(mapped, kPages / 2), 0);
+}
+
+TEST_F(Device, RefusesWhatTheTargetHasFreed) {
+  runRanks(2, [](int rank) {
+    const std::uint64_t kept = allocate(rank, 256);
+    const std::uint64_t object = allocate(rank, 256);
+    hostBarrier();
+    const auto other = static_cast<std::uint64_t>(1 - rank);
+    launchOne(kNotify, {object + 248, other});
+    hostBarrier();
+    if (rank == 1) {
+      EXPECT_EQ(tdist_rt_heap_free(256), 0);
+    }
+    hostBarrier();
+    if (rank == 0) {
+      const auto why = AllOf(HasSubstr("at offset 256 of the symmetric heap are in an allocation "
+                                       "of 256 bytes on PE 0, but in no live allocation of PE 1"),
+                             HasSubstr("test_kernel, program (0,0,0), kernel.py:41, rank 0"));
+      std::array<char, 8> local{};
+      EXPECT_THAT(failureOfOne(kNotify, {object, 1}), why);
+      EXPECT_THAT(
+          failureOfOne(TDIST_KERNEL { tdist_sim_delta(operand(args[0]), 1, 4, &kHere); }, {object}),
+          why);
+      EXPECT_THAT(
+          failureOfOne(
+              TDIST_KERNEL { tdist_sim_getmem(operand(args[0]), operand(args[1]), 8, 1, &kHere); },
+              {addressOf(local.data()), object}),
+          why);
+      EXPECT_THAT(failureOfOne(
+                      TDIST_KERNEL {
+                        tdist_sim_putmem_signal(operand(args[0]), operand(args[0]), 8,
+                                                operand(args[1]), 1, kSignalSet, 1, &kHere);
+                      },
+                      {kept, object}),
+                  why);
+      launchOne(kNotify, {object, 0});
+      launchOne(kNotify, {kept, 1});
+    }
+    hostBarrier();
+    EXPECT_EQ(*pointer<std::int64_t>(kept), rank) << "only PE 1 was notified";
+    if (rank == 1) { // at another time, in another slot of the table: live all the same
+      EXPECT_EQ(tdist_rt_heap_alloc(64, 64), 256);
+      EXPECT_EQ(tdist_rt_heap_alloc(128, 64), 320);
+    }
+    hostBarrier();
+    if (rank == 0) {
+      launchOne(kNotify, {object + 64 + 120, 1});
+      EXPECT_THAT(failureOfOne(kNotify, {object + 64 + 128, 1}), HasSubstr("of PE 1"));
+    }
+    hostBarrier();
+  });
 }
 
 TEST_F(Device, RefusesSignalsThatAreNotAligned) {

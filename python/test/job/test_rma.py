@@ -169,6 +169,8 @@ def test_signals_add_up_and_are_set() -> None:
 def misuse(rank: int, world_size: int) -> dict[str, str]:
     host_api.init(rank, world_size, port=8666)
     block = ash.aclshmem_calloc(COUNT, 4)
+    freed = ash.aclshmem_calloc(COUNT, 4)
+    ash.aclshmem_free(freed)
     base = ash.aclshmemx_get_heap_base()
     local = (ctypes.c_int32 * COUNT)()
     place = ctypes.addressof(local)
@@ -179,6 +181,10 @@ def misuse(rank: int, world_size: int) -> dict[str, str]:
         "before": host_api.error(ash.aclshmem_putmem, base - 4, place, 8, 0),
         "no such rank": host_api.error(ash.aclshmem_putmem, block, place, 4, world_size),
         "negative rank": host_api.error(ash.aclshmem_putmem, block, place, 4, -1),
+        "past the block": host_api.error(ash.aclshmem_putmem, block + 60, place, 8, rank),
+        "signal past it": host_api.error(ash.aclshmemx_signal_op_on_stream, block + 64, 1, 0, rank, 0),
+        "freed": host_api.error(ash.aclshmem_getmem, place, freed, 4, rank),
+        "no memory": host_api.error(ash.aclshmem_putmem, block, 4096, 4, rank),
         "negative size": host_api.error(ash.aclshmem_putmem, block, place, -4, 0),
         "type": host_api.error(ash.aclshmem_putmem, block, None, 4, 0),
         "operation": host_api.error(ash.aclshmemx_signal_op_on_stream, block, 1, 2, 0, 0),
@@ -200,6 +206,13 @@ def test_misuse_is_told() -> None:
     for case in ("foreign target", "foreign source", "beyond", "before"):
         assert texts[case].startswith("ValueError: aclshmem_"), case
         assert "are not in the symmetric heap of rank 0" in texts[case], case
+    past = "is in the allocation of 64 bytes at offset"
+    assert texts["past the block"].startswith("ValueError: aclshmem_putmem: address")
+    assert past in texts["past the block"]
+    assert texts["signal past it"].startswith("ValueError: aclshmemx_signal_op_on_stream: address")
+    assert "is in no live allocation" in texts["signal past it"]
+    assert "is in no live allocation: it was freed" in texts["freed"]
+    assert texts["no memory"].startswith("ValueError: aclshmem_putmem: the 4 bytes at local address 0x1000 are not")
     assert "there is no PE 1: the job has PEs 0 to 0" in texts["no such rank"]
     assert "there is no PE -1" in texts["negative rank"]
     assert "size is -4 bytes" in texts["negative size"]

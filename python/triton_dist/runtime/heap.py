@@ -72,7 +72,7 @@ class SymmetricHeap:
         return self._library.heap_base(pe) + (address - self.base)
 
     def check_range(self, address: int, bytes_: int, pe: int, name: str, align: int = 1) -> None:
-        """Raises ValueError unless `bytes_` bytes at `address` are in the symmetric heap and rank `pe` exists."""
+        """Raises ValueError unless `bytes_` bytes at `address` are in a live block, here and on rank `pe`."""
         if not 0 <= pe < self._world_size:
             raise ValueError(f"{name}: there is no PE {pe}: the job has PEs 0 to {self._world_size - 1}")
         if bytes_ < 0:
@@ -84,6 +84,17 @@ class SymmetricHeap:
             )
         if address % align:
             raise ValueError(f"{name}: address {address:#x} must be a multiple of {align} bytes")
+        if bytes_:
+            try:
+                self._library.check_symmetric(name, address, bytes_, align, pe)
+            except native.NativeError as error:
+                raise ValueError(str(error)) from None
+
+    def _check_local(self, address: int, bytes_: int, name: str) -> None:
+        try:
+            self._library.check_local(name, address, bytes_)
+        except native.NativeError as error:
+            raise ValueError(str(error)) from None
 
     # ---------------------------------------------------------------------------------------- access
 
@@ -91,20 +102,22 @@ class SymmetricHeap:
         """Copies `bytes_` bytes from local `source` to symmetric `destination` on rank `pe`; complete on return.
 
         Raises:
-            ValueError: rank, size or symmetric address is not possible.
+            ValueError: rank, size or one of the addresses is not possible.
         """
         self.check_range(destination, bytes_, pe, name)
         if bytes_:
+            self._check_local(source, bytes_, name)
             self._library.put(destination, source, bytes_, pe)
 
     def get(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
         """Copies `bytes_` bytes from symmetric `source` on rank `pe` to local `destination`; complete on return.
 
         Raises:
-            ValueError: rank, size or symmetric address is not possible.
+            ValueError: rank, size or one of the addresses is not possible.
         """
         self.check_range(source, bytes_, pe, name)
         if bytes_:
+            self._check_local(destination, bytes_, name)
             self._library.get(destination, source, bytes_, pe)
 
     def signal(self, address: int, width: int, value: int, operation: int, pe: int, name: str) -> None:

@@ -34,6 +34,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "tdist_rt_heap_alloc": (_LONG, [_LONG, _LONG]),
     "tdist_rt_heap_free": (_INT, [_LONG]),
     "tdist_rt_heap_used": (_LONG, []),
+    "tdist_rt_check_symmetric": (_INT, [_TEXT, _POINTER, _LONG, _LONG, _INT]),
+    "tdist_rt_check_local": (_INT, [_TEXT, _POINTER, _LONG]),
     "tdist_rt_launch_begin": (_POINTER, [_POINTER, _TEXT, ctypes.POINTER(_INT), _INT, _TEXT, _INT]),
     "tdist_rt_launch_run": (_INT, [_POINTER, _LONG]),
     "tdist_rt_launch_end": (None, [_POINTER]),
@@ -117,6 +119,14 @@ class Library:
     def heap_used(self) -> int:
         """Bytes of the own symmetric heap in live blocks."""
         return self._check(self._library.tdist_rt_heap_used())
+
+    def check_symmetric(self, name: str, address: int, bytes_: int, align: int, pe: int) -> None:
+        """Fails unless `bytes_` bytes at `address`, a multiple of `align`, are in one live block, here and on `pe`."""
+        self._check(self._library.tdist_rt_check_symmetric(name.encode(), address, bytes_, align, pe))
+
+    def check_local(self, name: str, address: int, bytes_: int) -> None:
+        """Fails unless the `bytes_` bytes at `address` are memory of this process."""
+        self._check(self._library.tdist_rt_check_local(name.encode(), address, bytes_))
 
     def launch_begin(self, function: int, name: str, grid: Any, cores: int, arguments: bytes, count: int) -> int:
         """Queue a launch of `function` over `grid` (a GRID) and return its handle.
