@@ -93,6 +93,7 @@ def reach_outside(rank: int, world_size: int) -> None:
         # All of these have done nothing, and the job goes on.
         dist.barrier()
         assert not block.any()
+        dist.barrier()
         put[(1,)](block, source.fill_(rank + 5), other, 0)
         torch.npu.synchronize()
         dist.barrier()
