@@ -1,6 +1,6 @@
 """Where things stand in the checkout, and its own registry of environment variables and versions.
 
-The registry is loaded from its file: `import triton_dist` might find an earlier installation from
+The registry is loaded from its directory: `import triton_dist` might find an earlier installation from
 another checkout.
 """
 
@@ -17,8 +17,13 @@ ROOT = PYTHON_DIRECTORY.parent
 if TYPE_CHECKING:
     from triton_dist import env as env
 else:
-    _spec = importlib.util.spec_from_file_location("_build_backend._env", PYTHON_DIRECTORY / "triton_dist" / "env.py")
+    _directory = PYTHON_DIRECTORY / "triton_dist" / "env"
+    _spec = importlib.util.spec_from_file_location(
+        "_build_backend._env", _directory / "__init__.py", submodule_search_locations=[str(_directory)]
+    )
     env = importlib.util.module_from_spec(_spec)
+    # The modules of the package find each other through it.
+    sys.modules[_spec.name] = env
     _spec.loader.exec_module(env)
 
 if sys.version_info >= (3, 11):

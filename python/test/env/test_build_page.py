@@ -11,7 +11,8 @@ PAGE = (checkout.ROOT / "build.md").read_text()
 
 
 def test_every_build_variable_is_on_the_page() -> None:
-    assert {v.name for v in env.variables(env.BUILD)} <= set(re.findall(r"`([A-Z][A-Z0-9_]+)`", PAGE))
+    here = {v.name for v in env.variables(env.BUILD) if v.acts_on != env.NOTHING}
+    assert here <= set(re.findall(r"`([A-Z][A-Z0-9_]+)`", PAGE))
 
 
 def test_the_table_names_no_other_variable() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from triton_dist import env
 
-PYTHON_DIRECTORY = Path(env.__file__).parents[1]
+PYTHON_DIRECTORY = Path(env.__file__).parents[2]
 
 
 @pytest.mark.parametrize("word", ["ON", "1", "yes", "True", "y"])
@@ -55,6 +55,27 @@ def test_home_is_expanded_in_directories(monkeypatch: pytest.MonkeyPatch) -> Non
     assert env.TRITON_DIST_LEASE_DIR.get() == Path.home() / "leases"
 
 
+def test_a_default_may_lie_below_another_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRITON_DUMP_DIR", raising=False)
+    monkeypatch.setenv("TRITON_HOME", "/somewhere")
+    assert env.TRITON_DUMP_DIR.get() == Path("/somewhere/.triton/dump")
+    assert env.TRITON_DUMP_DIR.default == "${TRITON_HOME}/.triton/dump"
+
+
+@pytest.mark.parametrize(
+    ("text", "devices"), [("0", (0,)), ("0-2,5", (0, 1, 2, 5)), ("Ascend910-0,Ascend910-3", (0, 3))]
+)
+def test_forms_of_a_containers_devices(monkeypatch: pytest.MonkeyPatch, text: str, devices: tuple[int, ...]) -> None:
+    monkeypatch.setenv("ASCEND_VISIBLE_DEVICES", text)
+    assert env.ASCEND_VISIBLE_DEVICES.get() == devices
+
+
+@pytest.mark.parametrize("word", ["debug", "DEBUG", "Debug"])
+def test_a_choice_is_spelled_as_its_owner_does(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    monkeypatch.setenv("SHMEM_LOG_LEVEL", word)
+    assert env.SHMEM_LOG_LEVEL.get() == "DEBUG"
+
+
 def test_visible_devices_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "5,4")
     assert env.ASCEND_RT_VISIBLE_DEVICES.get() == (5, 4)
@@ -71,6 +92,25 @@ def test_visible_devices_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> No
         ("TRITON_DIST_HEAP_TIMEOUT", "nan", "greater than 0"),
         ("TRITON_BUILD_WITH_CCACHE", "perhaps", "ON 1 YES TRUE Y"),
         ("ASCEND_RT_VISIBLE_DEVICES", "1,1", "different integers"),
+        ("ASCEND_VISIBLE_DEVICES", "2-0", "ranges of them"),
+        ("HCCL_RDMA_TC", "130", "from 0 to 255 that is a multiple of 4"),
+        ("HCCL_RDMA_TC", "256", "from 0 to 255 that is a multiple of 4"),
+        ("HCCL_RDMA_SL", "8", "from 0 to 7"),
+        ("HCCL_CONNECT_TIMEOUT", "119", "from 120 to 7200"),
+        ("HCCL_HOST_SOCKET_PORT_RANGE", "60000-60050,60050", "do not overlap"),
+        ("HCCL_NPU_SOCKET_PORT_RANGE", "60050-60000", "do not overlap"),
+        ("SHMEM_LOG_LEVEL", "VERBOSE", "DEBUG, INFO, WARN, ERROR, FATAL"),
+        ("SHMEM_LOG_TO_STDOUT", "yes", "1 or OFF 0 NO FALSE N"),
+        ("SHMEM_UID_SESSION_ID", "127.0.0.1", "no :port at its end"),
+        ("SHMEM_UID_SESSION_ID", "fe80::1:1234", "[ipv6]:port"),
+        ("SHMEM_UID_SOCK_IFNAME", "eth0:inet5", "inet4 or inet6"),
+        ("SHMEM_UID_SOCK_IFNAME", "127.0.0.1:1234", "SHMEM_UID_SESSION_ID"),
+        ("SHMEM_INSTANCE_PORT_RANGE", "2047:1024", "before its start"),
+        ("SHMEM_INSTANCE_PORT_RANGE", "1024-2047", "start:end"),
+        ("SHMEM_CYCLE_PROF_PE", "-1", "of 0 or more"),
+        ("TRITON_DEBUG", "yes", "1 or OFF 0 NO FALSE N"),
+        ("TRITON_COMPILE_ONLY", "on", "1 TRUE or"),
+        ("MLIR_ENABLE_TIMING", "yes", "1 TRUE ON or"),
     ],
 )
 def test_a_refusal_names_variable_value_and_what_is_allowed(
@@ -116,6 +156,12 @@ def test_every_variable_is_described() -> None:
         assert variable.owner
         assert variable.default
         assert variable.allowed
+        assert variable.since
+        assert variable.acts_on in (env.SIMULATED, env.HARDWARE, env.BOTH, env.NOTHING)
+        assert variable.initialisation in (None, env.IP_PORT, env.UNIQUE_ID)
+        # What does not act on simulated NPUs says why.
+        assert variable.note or variable.acts_on in (env.SIMULATED, env.BOTH), name
+        variable.parse("")
     assert {v.name for v in env.variables(env.BUILD)} >= {"LLVM_SYSPATH", "MAX_JOBS"}
     assert {v.name for v in env.variables(env.RUN)} >= {"TRITON_DIST_BACKEND", "SHMEM_UID_SESSION_ID"}
 
@@ -127,4 +173,8 @@ def test_import_brings_no_other_module() -> None:
         "import triton_dist.env; print(*sorted(set(sys.modules) - before))"
     )
     result = subprocess.run([sys.executable, "-S", "-c", program], check=True, capture_output=True, text=True)
-    assert result.stdout.split() == ["triton_dist", "triton_dist.env"]
+    assert [name for name in result.stdout.split() if not name.startswith("triton_dist.env.")] == [
+        "triton_dist",
+        "triton_dist.env",
+    ]
+    assert "triton_dist.env.addresses" not in result.stdout.split()

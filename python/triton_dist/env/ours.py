@@ -1,0 +1,115 @@
+"""Variables of this project that act while a program runs."""
+
+from __future__ import annotations
+
+from . import kinds
+from .variable import BOTH, RUN, SIMULATED, Declare
+
+_ours = Declare("triton-dist", RUN, acts_on=SIMULATED)
+
+TRITON_DIST_BACKEND = _ours(
+    "TRITON_DIST_BACKEND",
+    kinds.choice("auto", "sim", "ascend"),
+    default="auto",
+    acts_on=BOTH,
+    since="0.1.0",
+    meaning="Where kernels run: simulated NPUs, Ascend NPUs, or Ascend NPUs if there are any.",
+)
+TRITON_DIST_SIM_NPUS = _ours(
+    "TRITON_DIST_SIM_NPUS",
+    kinds.integer(1, 1024),
+    default="8",
+    since="0.1.0",
+    meaning="How many simulated NPUs the host has; torch.npu.device_count() gives it.",
+)
+TRITON_DIST_SIM_SOC = _ours(
+    "TRITON_DIST_SIM_SOC",
+    kinds.text("the name of a SoC, such as Ascend910B3"),
+    default="Ascend910B3",
+    since="0.1.0",
+    meaning="The SoC whose limits and rules the simulated NPUs have.",
+)
+TRITON_DIST_SIM_AIC = _ours(
+    "TRITON_DIST_SIM_AIC",
+    kinds.integer(1),
+    unset="those of the SoC",
+    since="0.1.0",
+    meaning="How many cube cores a simulated NPU has.",
+)
+TRITON_DIST_SIM_AIV = _ours(
+    "TRITON_DIST_SIM_AIV",
+    kinds.integer(1),
+    unset="those of the SoC",
+    since="0.1.0",
+    meaning="How many vector cores a simulated NPU has.",
+)
+TRITON_DIST_SIM_WORKERS = _ours(
+    "TRITON_DIST_SIM_WORKERS",
+    kinds.integer(1),
+    unset="chosen from the machine's cores",
+    since="0.1.0",
+    meaning="How many threads of a rank run the programs of its launches.",
+)
+TRITON_DIST_SIM_STRICT = _ours(
+    "TRITON_DIST_SIM_STRICT",
+    kinds.FLAG,
+    default="OFF",
+    since="0.1.0",
+    meaning="Show as late as an NPU may what other ranks write without a quiet, a fence or a signal.",
+)
+TRITON_DIST_SIM_SEED = _ours(
+    "TRITON_DIST_SIM_SEED",
+    kinds.integer(0),
+    unset="a new one each time",
+    since="0.1.0",
+    meaning="Seed of the choices that the simulator is free to make.",
+)
+TRITON_DIST_TRACE = _ours(
+    "TRITON_DIST_TRACE",
+    kinds.FILE,
+    since="0.1.0",
+    meaning="File into which the events of all ranks are written as a trace.",
+)
+TRITON_DIST_SESSION = _ours(
+    "TRITON_DIST_SESSION",
+    kinds.text(),
+    since="0.1.0",
+    meaning="Rendezvous name that comes with a lease; wins over SHMEM_UID_SESSION_ID and ip_port.",
+)
+TRITON_DIST_JOB_SECRET = _ours(
+    "TRITON_DIST_JOB_SECRET",
+    kinds.text(),
+    unset="a file of the user's, on one host",
+    since="0.1.0",
+    meaning="Secret by which ranks on several hosts know that they belong to one job.",
+)
+TRITON_DIST_MASTER_PORT = _ours(
+    "TRITON_DIST_MASTER_PORT",
+    kinds.PORT,
+    acts_on=BOTH,
+    since="0.1.0",
+    meaning="Port that comes with a lease; torch.distributed's rendezvous uses it instead of the one that the code "
+    "names.",
+)
+TRITON_DIST_LEASE_DIR = _ours(
+    "TRITON_DIST_LEASE_DIR",
+    kinds.DIRECTORY,
+    unset="/run/lock/triton-dist where it can be used, else a directory of the host's under the system's temporary one",
+    acts_on=BOTH,
+    since="0.1.0",
+    meaning="Where the leases of the host's NPUs are kept; all users of a host must agree on it.",
+)
+TRITON_DIST_CACHE_DIR = _ours(
+    "TRITON_DIST_CACHE_DIR",
+    kinds.DIRECTORY,
+    default="~/.cache/triton-dist",
+    since="0.1.0",
+    meaning="Where compiled kernels and the torch device extension are cached.",
+)
+TRITON_DIST_HEAP_TIMEOUT = _ours(
+    "TRITON_DIST_HEAP_TIMEOUT",
+    kinds.SECONDS,
+    default="60",
+    since="0.1.0",
+    meaning="How long the ranks of a job wait for each other when a symmetric heap is made.",
+)
