@@ -152,10 +152,13 @@ TDIST_API int tdist_rt_fence(void);
 /* Who waits in this process, as a JSON list with a NUL behind it. Each item has: kernel (null for a
  * host thread), program [x,y,z] (null), file (null), line, primitive, address, pe_offset (null for
  * barriers), compare ("=="), wanted, has, index, count (words of the wait), queued, missing_pes
- * (for barriers among PEs, else null), seconds. A wait is listed once it has lasted some
- * microseconds. Where the table overflowed, a last item says how many are not listed.
- * Returns the bytes needed, NUL included, or -1; nothing is written unless `capacity` suffices. Any
- * thread may call it, while others wait. "[]" when not attached. */
+ * (for barriers among PEs, else null), allocation ({offset, bytes} that has the word, else null),
+ * last_writer (of the word by a signal; null if none is known) and near (writers of other words of
+ * the allocation, latest first), seconds. A writer has rank, primitive, kernel, program, file, line
+ * (as above), pe_offset, width, value, add (true: it was added) and seconds since.
+ * A wait is listed once it has lasted some microseconds. Where the table overflowed, a last item
+ * says how many are not listed. Returns the bytes needed, NUL included, or -1; nothing is written
+ * unless `capacity` suffices. Any thread may call it, while others wait. "[]" when not attached. */
 TDIST_API int64_t tdist_rt_describe_waits(char *buffer, int64_t capacity);
 
 /* The same of another PE of the job; its addresses are those of that PE's process. */

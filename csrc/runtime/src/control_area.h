@@ -3,7 +3,9 @@
 
 #include "allocation_table.h"
 #include "doorbell.h"
+#include "place_table.h"
 #include "wait_table.h"
+#include "write_table.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +17,8 @@ namespace tdist::sim {
 struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are the cache lines
   static constexpr std::size_t kWaitSlots = 1024;
   static constexpr std::size_t kAllocationSlots = 4096;
-  static constexpr std::uint64_t kMagic = 0x7464697374'0002; // changes with the layout
+  static constexpr std::size_t kPlaces = 1024;
+  static constexpr std::uint64_t kMagic = 0x7464697374'0003; // changes with the layout
 
   std::uint64_t magic; // stored last when the PE attaches
   std::uint64_t heapBytes;
@@ -28,6 +31,8 @@ struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are
   alignas(64) std::uint64_t unlistedWaits; // waits that found no slot
   alignas(64) WaitSlot waits[kWaitSlots];
   alignas(64) AllocationSlot allocations[kAllocationSlots];
+  alignas(64) PlaceSlot places[kPlaces];            // that this PE's signals come from
+  alignas(64) WriteSlot writes[WriteTable::kSlots]; // of signals to this PE
 };
 
 /// Bytes of the control area in a segment; the heap begins behind them.

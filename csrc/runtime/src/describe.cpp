@@ -3,10 +3,12 @@
 #include "address.h"
 #include "compare.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <iomanip>
 #include <locale>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
@@ -75,13 +77,11 @@ public:
       stream << R"(, "address": null, "pe_offset": null)";
       addBarrier(record);
     }
-    constexpr std::int64_t kNanosecondsPerMicrosecond = 1000;
-    constexpr std::int64_t kMicrosecondsPerSecond = 1'000'000;
-    const std::int64_t lasted = (now - record.since_ns) / kNanosecondsPerMicrosecond;
     stream << R"(, "index": )" << record.index << R"(, "count": )" << record.count
-           << R"(, "queued": )" << record.queued << R"(, "seconds": )"
-           << lasted / kMicrosecondsPerSecond << '.' << std::setw(6) << std::setfill('0')
-           << lasted % kMicrosecondsPerSecond << '}';
+           << R"(, "queued": )" << record.queued;
+    addWriters(record);
+    addSeconds(record.since_ns);
+    stream << '}';
   }
 
   void addUnlisted(std::uint64_t count) {
@@ -98,6 +98,75 @@ public:
   [[nodiscard]] std::string finish() const { return '[' + stream.str() + ']'; }
 
 private:
+  void addSeconds(std::int64_t since) {
+    constexpr std::int64_t kNanosecondsPerMicrosecond = 1000;
+    constexpr std::int64_t kMicrosecondsPerSecond = 1'000'000;
+    const std::int64_t lasted = std::max<std::int64_t>(now - since, 0) / kNanosecondsPerMicrosecond;
+    stream << R"(, "seconds": )" << lasted / kMicrosecondsPerSecond << '.' << std::setw(6)
+           << std::setfill('0') << lasted % kMicrosecondsPerSecond;
+  }
+
+  /// The live allocation with the word that is waited for; all zero if there is none.
+  [[nodiscard]] AllocationSlot::Range allocationOf(const tdist_wait_record &record) const {
+    if (record.kind == TDIST_WAIT_WORD) {
+      for (AllocationSlot &slot : job.control(pe).allocations) {
+        const AllocationSlot::Range range = slot.range();
+        if (range.holds(record.offset, record.width)) {
+          return range;
+        }
+      }
+    }
+    return {};
+  }
+
+  /// Who wrote the word, and who wrote other words of its allocation instead.
+  void addWriters(const tdist_wait_record &record) {
+    const AllocationSlot::Range allocation = allocationOf(record);
+    if (allocation.end == 0) {
+      stream << R"(, "allocation": null, "last_writer": null, "near": [])";
+      return;
+    }
+    stream << R"(, "allocation": {"offset": )" << allocation.begin << R"(, "bytes": )"
+           << allocation.end - allocation.begin << '}';
+    WriteTable table(job.control(pe).writes);
+    stream << R"(, "last_writer": )";
+    if (const std::optional<Write> last = table.last(record.offset, allocation.since)) {
+      addWrite(*last);
+    } else {
+      stream << "null";
+    }
+    constexpr std::size_t kMostNear = 8;
+    stream << R"(, "near": [)";
+    std::size_t told = 0;
+    for (const Write &write : table.inRange(allocation.begin, allocation.end, allocation.since)) {
+      if (write.offset != record.offset && told < kMostNear) {
+        stream << (told++ == 0 ? "" : ", ");
+        addWrite(write);
+      }
+    }
+    stream << ']';
+  }
+
+  void addWrite(const Write &write) {
+    const Author &author = write.author;
+    static constexpr PlaceSlot kNowhere{};
+    const bool isKnown = author.place < ControlArea::kPlaces;
+    const PlaceSlot &place = isKnown ? job.control(author.rank).places[author.place] : kNowhere;
+    stream << R"({"rank": )" << author.rank << R"(, "primitive": )" << Quoted{place.primitive};
+    if (author.isHost) {
+      stream << R"(, "kernel": null, "program": null, "file": null)";
+    } else {
+      stream << R"(, "kernel": )" << Quoted{place.kernel} << R"(, "program": [)"
+             << author.program[0] << ", " << author.program[1] << ", " << author.program[2]
+             << R"(], "file": )" << Quoted{place.file};
+    }
+    stream << R"(, "line": )" << place.line << R"(, "pe_offset": )" << write.offset
+           << R"(, "width": )" << write.width << R"(, "add": )" << (write.isAdd ? "true" : "false")
+           << R"(, "value": )" << write.value;
+    addSeconds(write.at);
+    stream << '}';
+  }
+
   void addComparison(const tdist_wait_record &record, std::int64_t has) {
     stream << R"(, "compare": )" << Quoted{symbolOf(static_cast<Compare>(record.compare))}
            << R"(, "wanted": )" << record.wanted << R"(, "has": )" << has

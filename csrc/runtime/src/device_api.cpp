@@ -91,7 +91,8 @@ template <class Word>
 std::int32_t notify(std::int64_t address, std::int32_t pe, Word value, std::int32_t op,
                     const tdist_loc *location) {
   return onDevice<std::int32_t>("notify", location, [&](Lane &lane) {
-    lane.job().signal(lane.calls(), asAddress(address), value, checkedNotifyOp(lane, op), pe);
+    lane.job().signal(lane.calls(), asAddress(address), value, checkedNotifyOp(lane, op), pe,
+                      lane.author());
     return 0;
   });
 }
@@ -164,7 +165,7 @@ std::int32_t putSignal(const char *primitive, std::int64_t dst, std::int64_t src
     // Before the copy: a call that is wrong must not have done half of its work.
     (void)job.checkTarget(primitive, asAddress(sig), sizeof signal, pe, sizeof signal);
     job.put(primitive, asAddress(dst), asAddress(src), bytes, pe);
-    job.signal(primitive, asAddress(sig), signal, operation, pe);
+    job.signal(primitive, asAddress(sig), signal, operation, pe, lane.author());
     return 0;
   });
 }
@@ -288,7 +289,8 @@ std::int32_t tdist_sim_putmem_signal_nbi(std::int64_t dst, std::int64_t src, std
 std::int32_t tdist_sim_signal_op(std::int64_t sig, std::int32_t signal, std::int32_t op,
                                  std::int32_t pe, const tdist_loc *loc) {
   return onDevice<std::int32_t>("signal_op", loc, [&](Lane &lane) {
-    lane.job().signal("signal_op", asAddress(sig), signal, checkedSignalOp(lane, op), pe);
+    lane.job().signal("signal_op", asAddress(sig), signal, checkedSignalOp(lane, op), pe,
+                      lane.author());
     return 0;
   });
 }
@@ -319,7 +321,7 @@ std::int32_t tdist_sim_signal_wait_until(std::int64_t sig, std::int32_t cmp, std
 std::int32_t tdist_sim_int_p(std::int64_t dst, std::int32_t value, std::int32_t pe,
                              const tdist_loc *loc) {
   return onDevice<std::int32_t>("int_p", loc, [&](Lane &lane) {
-    lane.job().signal("int_p", asAddress(dst), value, SignalOp::Set, pe);
+    lane.job().signal("int_p", asAddress(dst), value, SignalOp::Set, pe, lane.author());
     return 0;
   });
 }

@@ -2,6 +2,7 @@
 
 #include "error.h"
 #include "memory_limits.h"
+#include "wait_table.h"
 
 #include <algorithm>
 #include <bit>
@@ -74,7 +75,7 @@ std::int64_t Heap::allocate(std::int64_t bytes, std::int64_t alignment) {
   const std::optional<std::size_t> slot = takeSlot();
   live.emplace(offset, Block{bytes, extent, slot});
   if (slot) {
-    table[*slot].publish(offset, bytes);
+    table[*slot].publish(offset, bytes, monotonicNanoseconds());
   }
   inUse += extent;
   highest = std::max(highest, offset + extent);

@@ -261,10 +261,15 @@ int tdist_rt_signal(void *sig, std::int32_t bytes, std::int64_t value, std::int3
       throw Error(concat("signal: operation ", op, " does not exist: expected 0 (set) or 1 (add)"));
     }
     const SignalOp operation = op == 0 ? SignalOp::Set : SignalOp::Add;
+    const Author author{.rank = job->rank(),
+                        .place = job->places().numberOf("host signal", "", "", 0),
+                        .program = {},
+                        .isHost = true};
     if (bytes == sizeof(std::int32_t)) {
-      job->signal("signal", addressOf(sig), static_cast<std::int32_t>(value), operation, pe);
+      job->signal("signal", addressOf(sig), static_cast<std::int32_t>(value), operation, pe,
+                  author);
     } else if (bytes == sizeof(std::int64_t)) {
-      job->signal("signal", addressOf(sig), value, operation, pe);
+      job->signal("signal", addressOf(sig), value, operation, pe, author);
     } else {
       throw Error(concat("signal: a word of ", bytes, " bytes: expected 4 or 8"));
     }

@@ -67,7 +67,8 @@ Job::Job(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heap
     : ownRank(checkedRank(rank, fds.size())), segments(fds, heapBytes),
       ownMemory(duplicate(fds[static_cast<std::size_t>(rank)])),
       ownHeap(ownMemory.get(), kControlBytes, heapBytes, segments.control(rank).allocations),
-      waitTable(segments.control(rank).waits, segments.control(rank).unlistedWaits) {
+      waitTable(segments.control(rank).waits, segments.control(rank).unlistedWaits),
+      placeTable(segments.control(rank).places) {
   for (std::int32_t pe = 0; pe < worldSize(); ++pe) {
     checkHeader(control(pe), pe, worldSize(), heapBytes);
   }
@@ -132,7 +133,7 @@ std::int64_t Job::checkTarget(const char *what, std::uint64_t address, std::int6
     return offset; // the other side is not published: only the own one is known
   }
   const std::span<AllocationSlot> theirs = control(pe).allocations;
-  const auto holds = [&](AllocationSlot &slot) { return slot.holds(offset, bytes); };
+  const auto holds = [&](AllocationSlot &slot) { return slot.range().holds(offset, bytes); };
   // PEs that allocate alike use the same slot; one that did not may have it in another.
   if (!holds(theirs[*own->slot]) && std::ranges::none_of(theirs, holds)) {
     throw Error(concat(what, ": the ", bytes, " bytes at offset ", offset,
@@ -189,9 +190,10 @@ void Job::get(const char *what, std::uint64_t dst, std::uint64_t src, std::int64
 }
 
 template <class Word>
-void Job::signal(const char *what, std::uint64_t address, Word value, SignalOp op,
-                 std::int32_t pe) {
-  (void)checkTarget(what, address, sizeof(Word), pe, sizeof(Word));
+void Job::signal(const char *what, std::uint64_t address, Word value, SignalOp op, std::int32_t pe,
+                 const Author &author) {
+  const std::int64_t offset = checkTarget(what, address, sizeof(Word), pe, sizeof(Word));
+  const std::int64_t now = monotonicNanoseconds();
   const std::atomic_ref<Word> word(*pointerTo<Word>(address + distance(pe)));
   // Seq_cst holds two orders in one: release, so that who sees the value with acquire sees all
   // stores before it; and a place in the total order before the load in ring() (see Doorbell).
@@ -200,10 +202,19 @@ void Job::signal(const char *what, std::uint64_t address, Word value, SignalOp o
   } else {
     word.fetch_add(value, std::memory_order_seq_cst);
   }
+  WriteTable(control(pe).writes)
+      .record({.offset = offset,
+               .value = value,
+               .at = now,
+               .author = author,
+               .width = sizeof(Word),
+               .isAdd = op == SignalOp::Add});
   control(pe).doorbell.ring();
 }
-template void Job::signal(const char *, std::uint64_t, std::int32_t, SignalOp, std::int32_t);
-template void Job::signal(const char *, std::uint64_t, std::int64_t, SignalOp, std::int32_t);
+template void Job::signal(const char *, std::uint64_t, std::int32_t, SignalOp, std::int32_t,
+                          const Author &);
+template void Job::signal(const char *, std::uint64_t, std::int64_t, SignalOp, std::int32_t,
+                          const Author &);
 
 // A barrier among PEs is one counter a PE, which only that PE raises: PE p is past the arrival at
 // barrier n when its counter is at least n. Everybody waits for all counters.

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "heap.h"
+#include "place_table.h"
 #include "segments.h"
 #include "wait_table.h"
+#include "write_table.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +28,7 @@ public:
   [[nodiscard]] std::int32_t worldSize() const noexcept { return segments.count(); }
   [[nodiscard]] Heap &heap() noexcept { return ownHeap; }
   [[nodiscard]] WaitTable &waits() noexcept { return waitTable; }
+  [[nodiscard]] PlaceTable &places() noexcept { return placeTable; }
   [[nodiscard]] Doorbell &doorbell() noexcept { return segments.control(ownRank).doorbell; }
   [[nodiscard]] ControlArea &control(std::int32_t pe) const noexcept {
     return segments.control(pe);
@@ -59,9 +62,10 @@ public:
            std::int32_t pe);
 
   /// Sets or adds to the word at `address` of this PE's heap, on PE `pe`, after the checks. Whoever
-  /// sees the new value sees all that this thread stored before.
+  /// sees the new value sees all that this thread stored before. `author` goes on record.
   template <class Word>
-  void signal(const char *what, std::uint64_t address, Word value, SignalOp op, std::int32_t pe);
+  void signal(const char *what, std::uint64_t address, Word value, SignalOp op, std::int32_t pe,
+              const Author &author);
 
   /// Arrives at a barrier among PEs and gives its number: it is passed when isPassed() says so.
   std::uint64_t arrive(std::uint64_t ControlArea::*barrier) noexcept;
@@ -78,6 +82,7 @@ private:
   FileDescriptor ownMemory;
   Heap ownHeap;
   WaitTable waitTable;
+  PlaceTable placeTable;
 };
 
 /// The job of this process; empty when not attached. Launches keep theirs alive.

@@ -117,6 +117,18 @@ Job &Lane::job() const {
   return *job;
 }
 
+Author Lane::author() {
+  // Locations are constants of the kernel, which outlives its launch.
+  KnownPlace &known = knownPlaces[addressOf(location) / sizeof(tdist_loc) % knownPlaces.size()];
+  if (location == nullptr || known.location != location) {
+    const bool hasFile = location != nullptr && location->file != nullptr;
+    known = {location,
+             job().places().numberOf(primitive, launch.kernelName(), hasFile ? location->file : "",
+                                     hasFile ? location->line : 0)};
+  }
+  return {.rank = job().rank(), .place = known.number, .program = pid, .isHost = false};
+}
+
 void Lane::list() {
   const bool isBlocked = state == State::WaitsForWords || state == State::WaitsForBarrier;
   if (!isBlocked || (isListed && isListingCurrent)) {

@@ -69,6 +69,8 @@ public:
   [[nodiscard]] const char *calls() const noexcept { return primitive; }
   /// Throws Error when the launch was begun outside of a job.
   [[nodiscard]] Job &job() const;
+  /// Who signals, when the program does: it, from the call that it is in.
+  [[nodiscard]] Author author();
   [[nodiscard]] LocalMemory &memory() noexcept { return localMemory; }
   /// Returns the value that was as wanted.
   std::int64_t waitForWords(const WordWait &newWait);
@@ -96,6 +98,12 @@ private:
   LocalMemory localMemory;
   WordWait wait{};
   std::uint64_t barrierPassage = 0; // of the launch, when the program arrived
+  // Numbers of the places that the program has signalled from lately.
+  struct KnownPlace {
+    const tdist_loc *location;
+    std::uint32_t number;
+  };
+  std::array<KnownPlace, 4> knownPlaces{};
   // The wait's record in the job's table.
   bool isListed = false;
   bool isListingCurrent = false;

@@ -101,6 +101,48 @@ TEST_F(Describe, FollowsTheWait) {
   EXPECT_EQ(waits(), "[]");
 }
 
+TEST_F(Describe, TellsWhoWroteTheWordAndItsNeighbours) {
+  const LoneJob job;
+  const std::uint64_t other = allocate(0, 64);
+  const std::uint64_t signals = allocate(0, 4 * kSlotBytes);
+  const auto notify = [](const std::uint64_t *args, const std::int32_t * /*grid*/,
+                         const std::int32_t *pid) {
+    static constexpr tdist_loc kThere{"sender.py", 7, 1};
+    tdist_sim_notify_i64(operand(args[0]) + 8 * pid[0], 0, 3 + pid[0], kNotifySet, 1, &kThere);
+    tdist_sim_notify_i64(operand(args[1]), 0, 9, kNotifySet, 1, &kThere);
+  };
+  Launched launched(waitForThree, {1, 1, 1}, {signals});
+  EXPECT_EQ(launched.run(5'000'000), 1);
+  EXPECT_THAT(waits(), HasSubstr(R"("allocation": {"offset": 64, "bytes": 256}, )"
+                                 R"("last_writer": null, "near": [], "seconds")"));
+  launch(notify, {2, 1, 1}, {signals, other});
+  ASSERT_EQ(tdist_rt_signal(pointer<void>(signals + 128), 8, 1, 1, 0), 0);
+  const std::string text = waits();
+  EXPECT_THAT(text, HasSubstr(R"("last_writer": {"rank": 0, "primitive": "notify", )"
+                              R"("kernel": "test_kernel", "program": [0, 0, 0], )"
+                              R"("file": "sender.py", "line": 7, "pe_offset": 64, "width": 8, )"
+                              R"("add": false, "value": 3, "seconds": 0.)"));
+  EXPECT_THAT(text, MatchesRegex(R"(.*"near": \[\{"rank": 0, "primitive": "host signal", )"
+                                 R"("kernel": null, "program": null, "file": null, "line": 0, )"
+                                 R"("pe_offset": 192, "width": 8, "add": true, "value": 1, )"
+                                 R"("seconds": 0\.[0-9]*\}, \{"rank": 0, "primitive": "notify", )"
+                                 R"("kernel": "test_kernel", "program": \[1, 0, 0\], .*)"
+                                 R"("pe_offset": 72, .*"value": 4, "seconds": 0\.[0-9]*\}\], .*)"))
+      << "the latest first, and nothing of the other allocation";
+}
+
+TEST_F(Describe, ForgetsWhoWroteWhatWasThereBefore) {
+  const LoneJob job;
+  const std::uint64_t before = allocate(0, kSlotBytes);
+  ASSERT_EQ(tdist_rt_signal(pointer<void>(before), 8, 5, 0, 0), 0);
+  ASSERT_EQ(tdist_rt_heap_free(0), 0);
+  const std::uint64_t signals = allocate(0, 4 * kSlotBytes);
+  ASSERT_EQ(signals, before);
+  Launched launched(waitForThree, {1, 1, 1}, {signals});
+  EXPECT_EQ(launched.run(5'000'000), 1);
+  EXPECT_THAT(waits(), HasSubstr(R"("last_writer": null, "near": [])"));
+}
+
 TEST_F(Describe, ForgetsAbandonedLaunches) {
   const LoneJob job;
   const std::uint64_t signals = allocate(0, 8 * kSlotBytes);
