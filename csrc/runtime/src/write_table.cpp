@@ -114,9 +114,10 @@ std::span<WriteSlot> WriteTable::waysOf(std::int64_t offset) noexcept {
 
 void WriteTable::record(const Write &write) noexcept {
   const std::uint64_t key = static_cast<std::uint64_t>(write.offset) + 1;
-  WriteSlot *oldest = nullptr;
+  const std::span<WriteSlot> ways = waysOf(write.offset);
+  WriteSlot *oldest = &ways.front();
   std::uint64_t oldestTime = UINT64_MAX;
-  for (WriteSlot &slot : waysOf(write.offset)) {
+  for (WriteSlot &slot : ways) {
     // Relaxed: a choice that another writer spoils costs a record, and the texts of a report.
     const std::uint64_t time = atomic(slot.words[kTime]).load(std::memory_order_relaxed);
     if (atomic(slot.words[kOffset]).load(std::memory_order_relaxed) == key) {

@@ -108,7 +108,8 @@ TEST_F(Describe, TellsWhoWroteTheWordAndItsNeighbours) {
   const auto notify = [](const std::uint64_t *args, const std::int32_t * /*grid*/,
                          const std::int32_t *pid) {
     static constexpr tdist_loc kThere{"sender.py", 7, 1};
-    tdist_sim_notify_i64(operand(args[0]) + 8 * pid[0], 0, 3 + pid[0], kNotifySet, 1, &kThere);
+    tdist_sim_notify_i64(operand(args[0]) + std::int64_t{8} * pid[0], 0, 3 + pid[0], kNotifySet, 1,
+                         &kThere);
     tdist_sim_notify_i64(operand(args[1]), 0, 9, kNotifySet, 1, &kThere);
   };
   Launched launched(waitForThree, {1, 1, 1}, {signals});

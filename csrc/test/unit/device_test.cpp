@@ -303,7 +303,7 @@ TEST_F(Device, RefusesFreedMemory) {
 TEST_F(Device, RefusesLocalMemoryThatIsNotThere) {
   const LoneJob job;
   const std::uint64_t object = allocate(0, 1 << 20);
-  constexpr std::size_t kPages = 2 * 4096;
+  constexpr std::size_t kPages = 8192;
   void *const mapped =
       mmap(nullptr, kPages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(mapped, MAP_FAILED);

@@ -22,6 +22,9 @@ protected:
   const test::Deadline deadline;
   const std::unique_ptr<Slots> slots = std::make_unique<Slots>();
   WriteTable table{*slots};
+
+  /// All zero if there is none.
+  Write lastWrite(std::int64_t offset) { return table.last(offset, 0).value_or(Write{}); }
 };
 
 /// A write whose fields tell which one it is.
@@ -37,7 +40,9 @@ Write writeOf(std::int64_t offset, std::int32_t number) {
           .isAdd = number % 3 == 0};
 }
 
-void expectWhole(const Write &write) {
+void expectWhole(const Write &write, std::int64_t at = 0) {
+  EXPECT_GT(write.at, 0);
+  EXPECT_TRUE(at == 0 || write.at == at) << write.at;
   const auto number = static_cast<std::int32_t>(write.at);
   const Write expected = writeOf(write.offset, number);
   EXPECT_EQ(write.value, expected.value);
@@ -55,10 +60,7 @@ TEST_F(WriteTableTest, KeepsTheLatestOfEachWord) {
     table.record(writeOf(72, number + 10));
   }
   table.record(writeOf(64, 2)); // one that was held up on its way
-  const std::optional<Write> last = table.last(64, 0);
-  ASSERT_TRUE(last.has_value());
-  EXPECT_EQ(last->at, 5);
-  expectWhole(*last);
+  expectWhole(lastWrite(64), 5);
   EXPECT_FALSE(table.last(65, 0).has_value());
   EXPECT_FALSE(table.last(64, 6).has_value()) << "before the word was there";
 }
@@ -79,9 +81,7 @@ TEST_F(WriteTableTest, OldRecordsMakeWay) {
   for (std::int32_t number = 1; number <= kMany; ++number) {
     table.record(writeOf(std::int64_t{8} * number, number));
   }
-  const std::optional<Write> last = table.last(std::int64_t{8} * kMany, 0);
-  ASSERT_TRUE(last.has_value());
-  expectWhole(*last);
+  expectWhole(lastWrite(std::int64_t{8} * kMany), kMany);
   EXPECT_LE(table.inRange(0, std::int64_t{8} * kMany + 1, 0).size(), WriteTable::kSlots);
 }
 
@@ -98,6 +98,7 @@ TEST_F(WriteTableTest, WritersAndReadersSeeWholeRecords) {
   constexpr std::int32_t kWrites = 3000;
   std::atomic<int> writing = 2;
   std::vector<std::thread> writers;
+  writers.reserve(2);
   for (int writer = 0; writer < 2; ++writer) {
     writers.emplace_back([&, writer] {
       for (std::int32_t number = 1; number <= kWrites; ++number) {
@@ -114,8 +115,7 @@ TEST_F(WriteTableTest, WritersAndReadersSeeWholeRecords) {
   for (std::thread &writer : writers) {
     writer.join();
   }
-  ASSERT_TRUE(table.last(64, 0).has_value());
-  expectWhole(*table.last(64, 0));
+  expectWhole(lastWrite(64));
 }
 
 } // namespace
