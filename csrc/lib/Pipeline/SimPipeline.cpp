@@ -59,9 +59,9 @@ tdist::SimPipelineOptions tdist::hostPipelineOptions() {
 namespace {
 
 /// Gives every foreign op a meaning, while values are still tensors.
-void addFrontPasses(OpPassManager &manager) {
+void addFrontPasses(OpPassManager &manager, const tdist::SimPipelineOptions &options) {
   // First: it replaces ops that hold regions which MLIR cannot verify.
-  manager.addPass(tdist::createConvertTritonCallsToLinalg());
+  manager.addPass(tdist::createConvertTritonCallsToLinalg({.printing = options.printing}));
   manager.addPass(tdist::createDropForeign());
   manager.addPass(tdist::createProtectSharedBuffers());
   manager.addPass(tdist::createAddViewOffsets());
@@ -113,7 +113,7 @@ void addLLVMPasses(OpPassManager &manager) {
 } // namespace
 
 void tdist::buildSimPipeline(OpPassManager &manager, const SimPipelineOptions &options) {
-  addFrontPasses(manager);
+  addFrontPasses(manager, options);
   addBufferPasses(manager, options);
   addLoopPasses(manager);
   addLLVMPasses(manager);
@@ -129,6 +129,8 @@ struct CommandLineOptions : PassPipelineOptions<CommandLineOptions> {
       *this, "vector-registers",
       llvm::cl::desc("Number of vector registers (default: this host's)"),
       llvm::cl::init(tdist::hostPipelineOptions().vectorRegisters)};
+  Option<bool> printing{*this, "print", llvm::cl::desc("Whether tl.device_print prints"),
+                        llvm::cl::init(true)};
 };
 
 } // namespace
@@ -138,6 +140,7 @@ void tdist::registerSimPipeline() {
       "tdist-to-sim", "Lower generic linalg IR of triton-ascend's adapter to the LLVM dialect",
       [](OpPassManager &manager, const CommandLineOptions &options) {
         buildSimPipeline(manager, {.vectorBits = options.vectorBits,
-                                   .vectorRegisters = options.vectorRegisters});
+                                   .vectorRegisters = options.vectorRegisters,
+                                   .printing = options.printing});
       });
 }

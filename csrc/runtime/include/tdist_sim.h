@@ -226,6 +226,9 @@ TDIST_API int32_t tdist_sim_signal_wait_until(int64_t sig, int32_t cmp, int32_t 
                                               const tdist_loc *loc);
 TDIST_API int32_t tdist_sim_int_p(int64_t dst, int32_t value, int32_t pe, const tdist_loc *loc);
 
+/* Ends the launch with the text at that address. */
+TDIST_API int32_t tdist_sim_assert_failed(int64_t text, const tdist_loc *loc);
+
 /* Memory of the running program; what it does not free is freed when it ends or fails. */
 TDIST_API void *tdist_sim_alloc(int64_t align, int64_t bytes);
 TDIST_API void tdist_sim_free(void *memory);

@@ -326,6 +326,12 @@ std::int32_t tdist_sim_int_p(std::int64_t dst, std::int32_t value, std::int32_t 
   });
 }
 
+std::int32_t tdist_sim_assert_failed(std::int64_t text, const tdist_loc *loc) {
+  return onDevice<std::int32_t>("device_assert", loc, [&](const Lane &) -> std::int32_t {
+    throw Error(concat("device_assert failed: ", reinterpret_cast<const char *>(text)));
+  });
+}
+
 void *tdist_sim_alloc(std::int64_t align, std::int64_t bytes) {
   Lane &lane = laneFor("local memory");
   void *memory = nullptr;

@@ -56,6 +56,15 @@ TEST_F(Device, KnowsRanks) {
   EXPECT_EQ(tdist_rt_detach(), 0);
 }
 
+TEST_F(Device, AnAssertionEndsTheLaunchWithItsText) {
+  static const char text[] = "n is odd";
+  EXPECT_THAT(
+      failureOfOne(
+          TDIST_KERNEL { tdist_sim_assert_failed(static_cast<std::int64_t>(args[0]), &kHere); },
+          {addressOf(text)}),
+      AllOf(HasSubstr("device_assert failed: n is odd"), HasSubstr("program (0,0,0)")));
+}
+
 TEST_F(Device, DeltaLeadsToTheSameObjectOfAnotherPe) {
   const Memories memories(3);
   ASSERT_EQ(tdist_rt_attach(1, 3, memories.fds(), kHeapBytes), 0);

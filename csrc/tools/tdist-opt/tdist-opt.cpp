@@ -14,6 +14,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -52,6 +53,11 @@ LogicalResult run(MLIRContext &context, const PassPipelineCLParser &passes) {
     return failure();
   // A pass on functions may be named without the module around them.
   PassManager manager(&context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
+  // Prints when it goes out of scope, after the passes.
+  DefaultTimingManager timer;
+  applyDefaultTimingManagerCLOptions(timer);
+  TimingScope timing = timer.getRootScope();
+  manager.enableTiming(timing);
   if (failed(applyPassManagerCLOptions(manager)) ||
       failed(passes.addToPipeline(manager, [&](const Twine &message) {
         llvm::errs() << "error: " << message << "\n";
@@ -78,6 +84,7 @@ int main(int argc, char **argv) {
   memref::registerExpandStridedMetadata();
   registerAsmPrinterCLOptions();
   registerPassManagerCLOptions();
+  registerDefaultTimingManagerCLOptions();
   const PassPipelineCLParser passes("", "Passes to run");
   cl::ParseCommandLineOptions(argc, argv, "kernel lowering of triton-distributed-ascend\n");
 

@@ -17,8 +17,12 @@ from triton.backends.compiler import GPUTarget
 
 from triton_dist.compiler import check_pointers, stage_cache, toolchain
 from triton_dist.compiler.errors import KernelCompileError
+from triton_dist.compiler.options import OPTIONS
 
 _KERNEL_NAME = re.compile(r"tt\.func public @(\w+)")
+# With this text triton-ascend's lowering knows, and drops, the assertions of `sanitize_overflow`.
+_OVERFLOW_TEXT = "overflow detected for operation"
+_KEPT_OVERFLOW_TEXT = "overflow in operation"
 _EXTERN_LIBRARIES = re.compile(r"tdist\.extern_libs\s*=\s*\[([^\]]*)\]")
 
 
@@ -42,6 +46,18 @@ class SimulatedNPUBackend(stock.AscendBackend):  # type: ignore[misc]
         # The device language checks a kernel against the SoC that it is compiled for, driver or no driver.
         return {**super().get_codegen_implementation(), "triton_dist_soc": self.target.arch}
 
+    def parse_options(self, opts: dict[str, Any]) -> Any:
+        """NPUOptions of those of `opts` that are compiler options; the others are arguments of the kernel.
+
+        Raises:
+            TypeError, ValueError: an option has a value that it does not take.
+        """
+        given = {name: value for name, value in opts.items() if name in OPTIONS}
+        for name, value in given.items():
+            OPTIONS[name].check(value)
+        given.setdefault("enable_fp_fusion", False)
+        return super().parse_options(given)
+
     def hash(self) -> str:
         """What the binary depends on besides the kernel and its options."""
         return f"{self.target}-{toolchain.fingerprint()}"
@@ -62,14 +78,16 @@ class SimulatedNPUBackend(stock.AscendBackend):  # type: ignore[misc]
             return module
 
         def make_linalg(module: Any, metadata: dict[str, Any]) -> str:
+            ttir = str(module).replace(_OVERFLOW_TEXT, _KEPT_OVERFLOW_TEXT)
+
             def produce() -> bytes:
                 try:
-                    text: str = stock_linalg(module, metadata)
+                    text: str = stock_linalg(ttir, metadata)
                 except subprocess.CalledProcessError as error:
                     raise KernelCompileError(_adapter_failure(error)) from error
                 return text.encode()
 
-            key = ["ttadapter", str(module), options.hash(), self.hash()]
+            key = ["ttadapter", ttir, options.hash(), self.hash()]
             return stage_cache.produce_once("ttadapter", key, produce).decode()
 
         def make_llvm(linalg: str, metadata: dict[str, Any]) -> str:
@@ -83,11 +101,12 @@ class SimulatedNPUBackend(stock.AscendBackend):  # type: ignore[misc]
 
         def make_library(llvm_dialect: str, metadata: dict[str, Any]) -> bytes:
             libraries = _extern_libraries(llvm_dialect)
+            flags = ["--opt-level=3", *(["--fp-fusion"] if options.enable_fp_fusion else [])]
 
             def produce() -> bytes:
-                return toolchain.generate_library(llvm_dialect, 3, libraries)
+                return toolchain.generate_library(llvm_dialect, flags, libraries)
 
-            return stage_cache.produce_once("so", ["so", llvm_dialect, self.hash()], produce)
+            return stage_cache.produce_once("so", ["so", llvm_dialect, *flags, self.hash()], produce)
 
         stages["ttir"] = make_ttir
         stages["ttadapter"] = make_linalg

@@ -103,7 +103,7 @@ def _of(option: Option, any_: str) -> str:
 
 
 _ALLOWED: dict[str, Callable[[Option], str]] = {
-    FLAG: lambda option: "True or False",
+    FLAG: lambda option: "True, False" if option.default is None else "True or False",
     INTEGER: lambda option: "an integer" if option.least is None else f"an integer of {option.least} or more",
     TEXT: lambda option: _of(option, "a text"),
     WORDS: lambda option: f"a tuple of {_of(option, 'texts')}",
@@ -134,8 +134,8 @@ _ALL = (
         "allow_fp8e4nv",
         FLAG,
         False,
-        "Whether a kernel may use the type float8e4nv (e4m3) on an SoC that has no 8-bit floats of its own.",
-        "acts: without it, float8e4nv is a compile error on every SoC before Ascend950",
+        "Whether a kernel may use the type float8e4nv (e4m3).",
+        "no effect: triton-ascend 3.2 refuses all 8-bit floats, and nothing reads the option",
     ),
     Option(
         "debug",
@@ -148,7 +148,7 @@ _ALL = (
         "sanitize_overflow",
         FLAG,
         True,
-        "With debug: assert that sums, differences and products of integers up to 32 bits do not overflow.",
+        "With debug: assert that tl.add, tl.sub and tl.mul of integers up to 32 bits do not overflow.",
         "acts with debug: an overflow ends the launch as a failed tl.device_assert does",
     ),
     Option(

@@ -55,15 +55,18 @@ def lower_to_llvm(generic: str) -> str:
         return result.read_text()
 
 
-def generate_library(llvm_dialect: str, optimisation: int, extern_libraries: Sequence[str]) -> bytes:
-    """Compile LLVM dialect to a shared object. Every symbol must be known to the runtime or an extern library."""
+def generate_library(llvm_dialect: str, flags: Sequence[str], extern_libraries: Sequence[str]) -> bytes:
+    """Compile LLVM dialect to a shared object. Every symbol must be known to the runtime or an extern library.
+
+    `flags` are those of tdist-codegen.
+    """
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise KernelCompileError("no C compiler found to link the kernel: install gcc (cc, gcc or clang on PATH)")
     with tempfile.TemporaryDirectory(prefix="triton-dist-") as directory:
         source, obj, result = (Path(directory, name) for name in ("in.mlir", "kernel.o", "kernel.so"))
         source.write_text(llvm_dialect)
-        _run([_tool("tdist-codegen"), source, f"--opt-level={optimisation}", "-o", obj], "generating code")
+        _run([_tool("tdist-codegen"), source, *flags, "-o", obj], "generating code")
         libraries: list[str | Path] = [native.library_path()]
         for library in extern_libraries:
             libraries += [library, f"-Wl,-rpath,{Path(library).parent}"]

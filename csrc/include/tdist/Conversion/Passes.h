@@ -25,6 +25,8 @@ struct SimPipelineOptions {
   unsigned vectorBits = 0;
   /// Number of those registers.
   unsigned vectorRegisters = 0;
+  /// Whether tl.device_print prints.
+  bool printing = true;
 };
 
 /// The vector registers of the machine that this process runs on.

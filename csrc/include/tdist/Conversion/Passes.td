@@ -56,6 +56,10 @@ def ConvertTritonCallsToLinalg : Pass<"tdist-convert-triton-calls-to-linalg", "m
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
                            "mlir::LLVM::LLVMDialect", "mlir::math::MathDialect",
                            "mlir::scf::SCFDialect", "mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"printing", "print", "bool", /*default=*/"true",
+           "Whether tl.device_print prints; else it is removed">
+  ];
 }
 
 def ConvertAtomicsToLLVM : Pass<"tdist-convert-atomics-to-llvm", "mlir::ModuleOp"> {

@@ -51,6 +51,8 @@ constexpr std::array symbols{
     tdist::RuntimeSymbol{"tdist_signal_op",           "i" "liii"},
     // address, cmp, value -> value seen
     tdist::RuntimeSymbol{"tdist_signal_wait_until",   "i" "lii"},
+    // address of a text
+    tdist::RuntimeSymbol{"tdist_assert_failed",       "i" "l"},
     // address, value, pe
     tdist::RuntimeSymbol{"tdist_int_p",               "i" "lii"},
 };

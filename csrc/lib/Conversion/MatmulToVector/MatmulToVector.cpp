@@ -61,7 +61,8 @@ Type accumulatorType(Type type) {
 class Matmul {
 public:
   Matmul(linalg::LinalgOp op, unsigned vectorBits, unsigned registers)
-      : op(op), location(op.getLoc()), builder(op), vectorBits(vectorBits), registers(registers) {}
+      : op(op), location(op.getLoc()), builder(op), vectorBits(vectorBits), registers(registers),
+        roundsOperands(asksForHf32(op)) {}
 
   LogicalResult convert() {
     for (Value operand : op->getOperands())
@@ -70,8 +71,8 @@ public:
                << "a dot of dynamic shape is not supported on simulated NPUs";
     Value result = op.getDpsInits().front();
     Type type = accumulatorType(cast<MemRefType>(result.getType()).getElementType());
-    Value a = inType(op.getDpsInputs()[0], type);
-    Value b = inType(op.getDpsInputs()[1], type);
+    Value a = operand(op.getDpsInputs()[0], type);
+    Value b = operand(op.getDpsInputs()[1], type);
     Value c = inType(result, type);
     multiply(a, b, c);
     if (c != result)
@@ -81,6 +82,42 @@ public:
   }
 
 private:
+  /// The attribute is spelt so by triton-ascend's adapter.
+  static bool asksForHf32(linalg::LinalgOp op) {
+    auto precision = op->getAttrOfType<StringAttr>("input_precison");
+    return precision && precision.getValue() == "hf32";
+  }
+
+  /// What is multiplied: `source`, in the precision that the kernel asks for.
+  Value operand(Value source, Type type) {
+    auto sourceType = cast<MemRefType>(source.getType());
+    if (!roundsOperands || !sourceType.getElementType().isF32())
+      return inType(source, type);
+    Value copy =
+        builder.create<memref::AllocOp>(location, MemRefType::get(sourceType.getShape(), type));
+    forEachElement(source, copy,
+                   [&](OpBuilder &body, Value value) { return roundToHf32(body, value); });
+    return copy;
+  }
+
+  /// To the nearest float with 11 bits of mantissa, to even if there are two; NaN stays as it is.
+  Value roundToHf32(OpBuilder &body, Value value) {
+    constexpr int64_t droppedBits = 23 - 11;
+    Type integer = body.getI32Type();
+    const auto constant = [&](int64_t bits) -> Value {
+      return body.create<arith::ConstantIntOp>(location, bits, 32);
+    };
+    Value bits = body.create<arith::BitcastOp>(location, integer, value);
+    Value last = body.create<arith::AndIOp>(
+        location, body.create<arith::ShRUIOp>(location, bits, constant(droppedBits)), constant(1));
+    Value half = body.create<arith::AddIOp>(location, last, constant((1 << (droppedBits - 1)) - 1));
+    Value sum = body.create<arith::AddIOp>(location, bits, half);
+    Value kept = body.create<arith::AndIOp>(location, sum, constant(-(1 << droppedBits)));
+    Value rounded = body.create<arith::BitcastOp>(location, value.getType(), kept);
+    Value isNan = body.create<arith::CmpFOp>(location, arith::CmpFPredicate::UNO, value, value);
+    return body.create<arith::SelectOp>(location, isNan, value, rounded);
+  }
+
   /// `source` itself where it can be read in vectors of `type`, else a converted copy.
   Value inType(Value source, Type type) {
     auto sourceType = cast<MemRefType>(source.getType());
@@ -93,15 +130,20 @@ private:
   }
 
   void convertElements(Value from, Value to) {
+    Type type = cast<MemRefType>(to.getType()).getElementType();
+    forEachElement(from, to,
+                   [&](OpBuilder &body, Value value) { return convertScalar(body, value, type); });
+  }
+
+  void forEachElement(Value from, Value to, llvm::function_ref<Value(OpBuilder &, Value)> convert) {
     const int64_t rank = cast<MemRefType>(from.getType()).getRank();
     const AffineMap identity = builder.getMultiDimIdentityMap(rank);
     const SmallVector<utils::IteratorType> parallel(rank, utils::IteratorType::parallel);
-    builder.create<linalg::GenericOp>(
-        location, from, to, ArrayRef{identity, identity}, parallel,
-        [&](OpBuilder &body, Location, ValueRange arguments) {
-          body.create<linalg::YieldOp>(location,
-                                       convertScalar(body, arguments[0], arguments[1].getType()));
-        });
+    builder.create<linalg::GenericOp>(location, from, to, ArrayRef{identity, identity}, parallel,
+                                      [&](OpBuilder &body, Location, ValueRange arguments) {
+                                        body.create<linalg::YieldOp>(location,
+                                                                     convert(body, arguments[0]));
+                                      });
   }
 
   Value convertScalar(OpBuilder &body, Value value, Type type) {
@@ -206,6 +248,7 @@ private:
   OpBuilder builder;
   unsigned vectorBits;
   unsigned registers;
+  bool roundsOperands;
 };
 
 struct ConvertMatmulToVector : tdist::impl::ConvertMatmulToVectorBase<ConvertMatmulToVector> {

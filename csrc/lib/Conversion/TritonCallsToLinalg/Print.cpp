@@ -8,9 +8,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/Utils/Utils.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -27,22 +24,10 @@ public:
         module(call->getParentOfType<ModuleOp>()) {}
 
   void print(Value operand) {
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
-    if (!type)
-      return printElement(builder, operand, {});
-    const int64_t rank = type.getRank();
-    const auto index = [&](int64_t value) -> Value {
-      return builder.create<arith::ConstantIndexOp>(location, value);
-    };
-    SmallVector<Value> upper;
-    for (int64_t size : type.getShape())
-      upper.push_back(index(size));
-    const SmallVector<Value> lower(rank, index(0));
-    const SmallVector<Value> step(rank, index(1));
-    scf::buildLoopNest(
-        builder, location, lower, upper, step, [&](OpBuilder &body, Location, ValueRange position) {
-          printElement(body, body.create<tensor::ExtractOp>(location, operand, position), position);
-        });
+    tdist::forEachElement(builder, location, operand,
+                          [&](OpBuilder &body, Value element, ValueRange position) {
+                            printElement(body, element, position);
+                          });
   }
 
 private:
@@ -68,7 +53,8 @@ private:
       format += hex ? "0x%llx\n" : "%lld\n";
       operands.push_back(widenInteger(body, element));
     }
-    operands.insert(operands.begin(), {descriptor(body), text(body, format)});
+    operands.insert(operands.begin(),
+                    {descriptor(body), tdist::addressOfText(body, location, module, format)});
     body.create<LLVM::CallOp>(location, dprintf(), operands);
   }
 
@@ -89,18 +75,6 @@ private:
 
   Value descriptor(OpBuilder &body) {
     return body.create<LLVM::ConstantOp>(location, body.getI32IntegerAttr(standardError));
-  }
-
-  Value text(OpBuilder &body, StringRef format) {
-    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    const std::string terminated = format.str() + '\0';
-    std::string name;
-    for (unsigned number = 0; name.empty() || module.lookupSymbol(name); ++number)
-      name = "tdist_format_" + std::to_string(number);
-    auto global = top.create<LLVM::GlobalOp>(
-        location, LLVM::LLVMArrayType::get(top.getI8Type(), terminated.size()),
-        /*isConstant=*/true, LLVM::Linkage::Internal, name, top.getStringAttr(terminated));
-    return body.create<LLVM::AddressOfOp>(location, global);
   }
 
   /// The C library's: one write a line, so that lines of programs do not mix.

@@ -42,6 +42,8 @@ LogicalResult convertForeign(Operation *op) {
 
 struct ConvertTritonCallsToLinalg
     : tdist::impl::ConvertTritonCallsToLinalgBase<ConvertTritonCallsToLinalg> {
+  using ConvertTritonCallsToLinalgBase::ConvertTritonCallsToLinalgBase;
+
   void runOnOperation() override {
     SmallVector<func::CallOp> calls;
     SmallVector<Operation *> foreign;
@@ -55,7 +57,9 @@ struct ConvertTritonCallsToLinalg
       if (call.getCallee().starts_with("__hmf_"))
         tdist::convertDeviceMath(call);
       else if (call.getCallee().starts_with("triton_print"))
-        tdist::convertPrint(call);
+        printing ? tdist::convertPrint(call) : call.erase();
+      else if (call.getCallee().starts_with("triton_assert"))
+        tdist::convertAssert(call);
       else if (call.getCallee().starts_with("triton_"))
         tdist::convertTensorCall(call);
     }
