@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import kinds
-from .variable import BOTH, RUN, SIMULATED, Declare
+from .variable import BOTH, HARDWARE, RUN, SIMULATED, Declare
 
 _ours = Declare("triton-dist", RUN, acts_on=SIMULATED)
 
@@ -90,6 +90,23 @@ TRITON_DIST_MASTER_PORT = _ours(
     since="0.1.0",
     meaning="Port that comes with a lease; torch.distributed's rendezvous uses it instead of the one that the code "
     "names.",
+)
+TRITON_DIST_DEVICE_DIR = _ours(
+    "TRITON_DIST_DEVICE_DIR",
+    kinds.DIRECTORY,
+    default="/dev",
+    acts_on=BOTH,
+    since="0.1.0",
+    meaning="Where the device nodes of real NPUs, davinci0 and so on, are looked for.",
+)
+TRITON_DIST_NPU_SMI_TIMEOUT = _ours(
+    "TRITON_DIST_NPU_SMI_TIMEOUT",
+    kinds.SECONDS,
+    default="10",
+    acts_on=HARDWARE,
+    since="0.1.0",
+    note="Nobody is asked about simulated NPUs.",
+    meaning="How long npu-smi may take to answer before it is killed.",
 )
 TRITON_DIST_LEASE_DIR = _ours(
     "TRITON_DIST_LEASE_DIR",

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import re
 from typing import Literal
 
 from triton_dist import env
-
-_DEVICE_NODE = re.compile(r"davinci[0-9]+")
+from triton_dist.devices import nodes
 
 
 def active() -> Literal["sim", "ascend"]:
@@ -25,4 +22,4 @@ def active() -> Literal["sim", "ascend"]:
 
 def has_npus() -> bool:
     """Whether the driver of real NPUs shows one: a device node /dev/davinci<number>."""
-    return any(_DEVICE_NODE.fullmatch(name) for name in os.listdir("/dev"))
+    return bool(nodes.physical_ids())

@@ -1,0 +1,1 @@
+"""Real NPUs as they are found: by device nodes and by what npu-smi prints."""
