@@ -19,7 +19,7 @@ SHMEM_UID_SOCK_IFNAME = _aclshmem(
     "SHMEM_UID_SOCK_IFNAME",
     kinds.INTERFACE,
     unset="the first interface that is not loopback, docker, veth, bridge or tunnel",
-    since="aclshmem 1.0.0",
+    since="aclshmem of 2026",
     note="The name alone, without a family, in releases from 2026 on.",
     initialisation=UNIQUE_ID,
     meaning="Interface on which PE 0 listens for the bootstrap, and the family of its address.",
@@ -35,7 +35,7 @@ SHMEM_UID_SOCK_IFNAM = _aclshmem(
 SHMEM_INSTANCE_PORT_RANGE = _aclshmem(
     "SHMEM_INSTANCE_PORT_RANGE",
     kinds.PORT_RANGE,
-    since="aclshmem 1.0.0",
+    since="aclshmem of 2026",
     initialisation=IP_PORT,
     meaning="Ports of the instances: where ip_port names port 0, instance k takes start + k.",
 )
@@ -43,7 +43,7 @@ SHMEM_MASTER_ADDR = _aclshmem(
     "SHMEM_MASTER_ADDR",
     kinds.text("a host name or an address"),
     acts_on=HARDWARE,
-    since="aclshmem 1.0.0",
+    since="shmem of 2025",
     note="Only the first Python interface reads it, which is not offered on simulated NPUs.",
     meaning="Host of the bootstrap, where the program names none.",
 )
@@ -51,7 +51,7 @@ SHMEM_MASTER_PORT = _aclshmem(
     "SHMEM_MASTER_PORT",
     kinds.PORT,
     acts_on=HARDWARE,
-    since="aclshmem 1.0.0",
+    since="shmem of 2025",
     note="Only the first Python interface reads it, which is not offered on simulated NPUs.",
     meaning="Port of the bootstrap, where the program names none.",
 )
@@ -87,7 +87,7 @@ SHMEM_HOME_PATH = _aclshmem(
     "SHMEM_HOME_PATH",
     kinds.DIRECTORY,
     acts_on=HARDWARE,
-    since="aclshmem 1.0.0",
+    since="shmem of 2025",
     note="Simulated NPUs need no installation of aclshmem.",
     meaning="Where aclshmem is installed; its set_env.sh sets it.",
 )

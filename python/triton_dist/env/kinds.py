@@ -85,6 +85,10 @@ def text(allowed: str = "any text") -> Kind[str]:
     return Kind("text", allowed, str)
 
 
+# A text that is shown nowhere.
+SECRET = Kind("secret", "any text", str)
+
+
 def choice(*choices: str) -> Kind[str]:
     """One of a few words, in any case; the value is the word as it is spelled here."""
     spelled = {word.upper(): word for word in choices}

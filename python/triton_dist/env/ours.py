@@ -78,7 +78,7 @@ TRITON_DIST_SESSION = _ours(
 )
 TRITON_DIST_JOB_SECRET = _ours(
     "TRITON_DIST_JOB_SECRET",
-    kinds.text(),
+    kinds.SECRET,
     unset="a file of the user's, on one host",
     since="0.1.0",
     meaning="Secret by which ranks on several hosts know that they belong to one job.",

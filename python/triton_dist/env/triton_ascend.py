@@ -14,82 +14,82 @@ TRITON_DEBUG = _ascend(
     "TRITON_DEBUG",
     kinds.FLAG_ONE,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 2.1",
     meaning="Compile kernels with their device_assert in.",
 )
 MLIR_ENABLE_DUMP = _ascend(
     "MLIR_ENABLE_DUMP",
     kinds.text("1, 0, or the name of a kernel"),
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 2.0",
     meaning="Print the IR before each MLIR pass, of all kernels or of one.",
 )
 LLVM_IR_ENABLE_DUMP = _ascend(
     "LLVM_IR_ENABLE_DUMP",
     kinds.FLAG_ONE_TRUE_ON,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 2.1",
     meaning="Print the LLVM IR before each LLVM pass.",
 )
 TRITON_REPRODUCER_PATH = _ascend(
     "TRITON_REPRODUCER_PATH",
     kinds.FILE,
-    since="triton-ascend 3.2.0",
+    since="triton 3.0",
     meaning="Where the MLIR of each stage is written before the stage runs, to run it again by hand.",
 )
 TRITON_INTERPRET = _ascend(
     "TRITON_INTERPRET",
     kinds.FLAG_ONE,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 2.2",
     meaning="Run kernels in triton's interpreter, where Python's debugger can stop in them.",
 )
 TRITON_ENABLE_LLVM_DEBUG = _ascend(
     "TRITON_ENABLE_LLVM_DEBUG",
     kinds.FLAG_ONE_TRUE_ON,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 3.0",
     meaning="Give LLVM its option -debug.",
 )
 TRITON_LLVM_DEBUG_ONLY = _ascend(
     "TRITON_LLVM_DEBUG_ONLY",
     kinds.text("names of passes or components, separated by commas"),
-    since="triton-ascend 3.2.0",
+    since="triton 3.0",
     meaning="Restrict LLVM's debug output to these, like its option -debug-only.",
 )
 USE_IR_LOC = _ascend(
     "USE_IR_LOC",
     kinds.text("the extension of a stage, such as ttir, or 0"),
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 3.2",
     meaning="Let source lines mean lines of that stage's IR file instead of lines of the Python source.",
 )
 TRITON_PRINT_AUTOTUNING = _ascend(
     "TRITON_PRINT_AUTOTUNING",
     kinds.FLAG_ONE,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 3.0",
     meaning="Print the best configuration of a kernel and the time that autotuning took.",
 )
 MLIR_ENABLE_REMARK = _ascend(
     "MLIR_ENABLE_REMARK",
     kinds.FLAG_ONE_TRUE_ON,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="the documentation of triton-ascend 3.2.0, whose wheel does not read it",
     meaning="Print the remarks of MLIR passes.",
 )
 TRITON_KERNEL_DUMP = _ascend(
     "TRITON_KERNEL_DUMP",
     kinds.FLAG_ONE,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 3.0",
     meaning="Write what each compile stage makes of a kernel into TRITON_DUMP_DIR.",
 )
 TRITON_HOME = _ascend(
     "TRITON_HOME",
     kinds.DIRECTORY,
     default="~",
-    since="triton-ascend 3.2.0",
+    since="triton 3.2",
     meaning="Where triton makes its directory .triton.",
 )
 TRITON_DUMP_DIR = _ascend(
@@ -97,14 +97,14 @@ TRITON_DUMP_DIR = _ascend(
     kinds.DIRECTORY,
     default=".triton/dump",
     below=TRITON_HOME,
-    since="triton-ascend 3.2.0",
+    since="triton 3.2",
     meaning="Directory that TRITON_KERNEL_DUMP writes into.",
 )
 TRITON_DEVICE_PRINT = _hardware(
     "TRITON_DEVICE_PRINT",
     kinds.FLAG_ONE_TRUE,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton-ascend 3.2.0rc2",
     note="On simulated NPUs device_print always prints.",
     meaning="Let device_print print, up to 16 KiB a thread.",
 )
@@ -115,42 +115,42 @@ TRITON_ALWAYS_COMPILE = _ascend(
     "TRITON_ALWAYS_COMPILE",
     kinds.FLAG_ONE,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 3.0",
     meaning="Compile kernels in each process, whatever is in the cache.",
 )
 DISABLE_LLVM_OPT = _ascend(
     "DISABLE_LLVM_OPT",
     kinds.text("1, 0, or flags of LLVM separated by commas, such as disable-lsr"),
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 3.0",
     meaning="Leave out LLVM's optimisations, or those that the flags name.",
 )
 MLIR_ENABLE_TIMING = _ascend(
     "MLIR_ENABLE_TIMING",
     kinds.FLAG_ONE_TRUE_ON,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 3.0",
     meaning="Print how long each MLIR pass took.",
 )
 LLVM_ENABLE_TIMING = _ascend(
     "LLVM_ENABLE_TIMING",
     kinds.FLAG_ONE_TRUE_ON,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 3.0",
     meaning="Print how long each LLVM pass took.",
 )
 TRITON_DEFAULT_FP_FUSION = _ascend(
     "TRITON_DEFAULT_FP_FUSION",
     kinds.FLAG_ONE_TRUE_ON,
     default="1",
-    since="triton-ascend 3.2.0",
+    since="triton 3.2",
     meaning="Whether a multiplication and an addition may become one operation with one rounding.",
 )
 TRITON_KERNEL_OVERRIDE = _ascend(
     "TRITON_KERNEL_OVERRIDE",
     kinds.FLAG_ONE,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton 2.2",
     meaning="Take what a compile stage would make of a kernel from TRITON_OVERRIDE_DIR, where a file of it is there.",
 )
 TRITON_OVERRIDE_DIR = _ascend(
@@ -158,7 +158,7 @@ TRITON_OVERRIDE_DIR = _ascend(
     kinds.DIRECTORY,
     default=".triton/override",
     below=TRITON_HOME,
-    since="triton-ascend 3.2.0",
+    since="triton 3.2",
     meaning="Directory that TRITON_KERNEL_OVERRIDE reads from.",
 )
 TRITON_CACHE_DIR = _ascend(
@@ -166,14 +166,14 @@ TRITON_CACHE_DIR = _ascend(
     kinds.DIRECTORY,
     default=".triton/cache",
     below=TRITON_HOME,
-    since="triton-ascend 3.2.0",
+    since="triton 2.0",
     meaning="Triton's cache of compiled kernels.",
 )
 TRITON_ASCEND_COMPILE_SPEED_OPT = _ascend(
     "TRITON_ASCEND_COMPILE_SPEED_OPT",
     kinds.FLAG_ONE_TRUE,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton-ascend 3.2.0rc2",
     meaning="Do not compile a kernel again that failed to compile before.",
 )
 TRITON_COMPILE_ONLY = _ascend(
@@ -202,7 +202,7 @@ TRITON_NPU_COMPILER_PATH = _hardware(
     "TRITON_NPU_COMPILER_PATH",
     kinds.DIRECTORY,
     unset="where PATH finds bishengir-compile",
-    since="triton-ascend 3.2.0",
+    since="triton-ascend 3.2.0rc2",
     note="Simulated NPUs need no compiler of CANN.",
     meaning="Where the NPU's compiler is, where PATH does not find it.",
 )
@@ -210,7 +210,7 @@ TRITON_DISABLE_LINE_INFO = _ascend(
     "TRITON_DISABLE_LINE_INFO",
     kinds.FLAG_ONE_TRUE,
     default="1",
-    since="triton-ascend 3.2.0",
+    since="triton 2.1",
     note="On simulated NPUs they stay in unless this is set.",
     meaning="Leave source lines out of the kernel's IR.",
 )
@@ -221,7 +221,7 @@ TRITON_ALL_BLOCKS_PARALLEL = _hardware(
     "TRITON_ALL_BLOCKS_PARALLEL",
     kinds.FLAG_ONE_TRUE,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton-ascend 3.2.0rc4",
     note="Simulated NPUs take a grid of any size and run its programs in order.",
     meaning="Start as many programs as there are cores and let each do the work of several.",
 )
@@ -229,7 +229,7 @@ TRITON_ENABLE_TASKQUEUE = _hardware(
     "TRITON_ENABLE_TASKQUEUE",
     kinds.FLAG_ONE_TRUE,
     default="1",
-    since="triton-ascend 3.2.0",
+    since="triton-ascend 3.2.0rc2",
     note="Simulated NPUs have no task queue of torch_npu.",
     meaning="Launch kernels through torch_npu's task queue.",
 )
@@ -237,7 +237,7 @@ TRITON_ENABLE_SANITIZER = _hardware(
     "TRITON_ENABLE_SANITIZER",
     kinds.FLAG_ONE_TRUE,
     default="0",
-    since="triton-ascend 3.2.0",
+    since="triton-ascend 3.2.0rc2",
     note="It is a sanitizer of the NPU's compiler.",
     meaning="Compile kernels with CANN's sanitizer in.",
 )
@@ -253,14 +253,14 @@ TRITON_BENCH_METHOD = _hardware(
     "TRITON_BENCH_METHOD",
     kinds.choice("default", "npu"),
     default="default",
-    since="triton-ascend 3.2.0",
+    since="triton-ascend 3.2.0rc2",
     note="npu asks the profiler of torch_npu.",
     meaning="How triton.testing.do_bench measures: by time, or with the NPU's profiler.",
 )
 TRITON_REMOTE_RUN_CONFIG_PATH = _hardware(
     "TRITON_REMOTE_RUN_CONFIG_PATH",
     kinds.FILE,
-    since="triton-ascend 3.2.0",
+    since="the documentation of triton-ascend 3.2.0, whose wheel does not read it",
     note="Simulated NPUs are never remote.",
     meaning="Configuration of a remote machine that runs the kernels.",
 )
