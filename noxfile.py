@@ -36,12 +36,13 @@ def build(session: nox.Session) -> None:
 
 @nox.session(name="test-multirank")
 def test_multirank(session: nox.Session) -> None:
-    """Runs the multi-rank tests, side by side; what follows `--` goes to pytest.
+    """Runs the multi-rank tests, side by side, after a check of the environment; what follows `--` goes to pytest.
 
     nox -s test-multirank
     nox -s test-multirank -- -n 4 -k ring
     """
     installed = installation.ensure(session)
+    python_tests.check_environment(session, installed)
     python_tests.run(session, installed, [python_tests.root_folder("multirank")])
 
 

@@ -1,4 +1,4 @@
-"""Runs pytest and puts its counts into the summary."""
+"""Runs pytest and puts its counts into the summary; checks the environment that the tests will see."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ def run(session: nox.Session, installation: Installation, folders: Sequence[str]
         finally:
             if results.is_file():
                 row.result = _counts(results.read_text())
+
+
+def check_environment(session: nox.Session, installation: Installation) -> None:
+    """Prints what looks wrong with the variables that are set; ends the session where one of them would be refused."""
+    with report.step(session.name, "environment variables"):
+        installation.environment.run(session, "-m", "triton_dist", "env", "--check", "--allow-hints")
 
 
 def _counts(junit: str) -> str:
