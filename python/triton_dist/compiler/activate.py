@@ -13,7 +13,7 @@ def activate() -> None:
     from triton.backends import Backend, backends
     from triton.runtime.driver import driver
 
-    from triton_dist.compiler import option_checks
+    from triton_dist.compiler import option_checks, overrides
     from triton_dist.compiler.backend import SimulatedNPUBackend
     from triton_dist.runtime.driver import SimulatedNPUDriver
 
@@ -25,3 +25,4 @@ def activate() -> None:
     backends["ascend"] = Backend(SimulatedNPUBackend, SimulatedNPUDriver)
     driver.set_active(SimulatedNPUDriver())
     option_checks.install()
+    overrides.install()

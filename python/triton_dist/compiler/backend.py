@@ -15,7 +15,8 @@ import triton.backends.ascend as ascend_package
 from triton.backends.ascend import compiler as stock
 from triton.backends.compiler import GPUTarget
 
-from triton_dist.compiler import check_pointers, stage_cache, toolchain
+from triton_dist import env
+from triton_dist.compiler import check_pointers, stage_cache, stage_settings, toolchain
 from triton_dist.compiler.errors import KernelCompileError
 from triton_dist.compiler.options import OPTIONS
 
@@ -55,14 +56,18 @@ class SimulatedNPUBackend(stock.AscendBackend):  # type: ignore[misc]
         given = {name: value for name, value in opts.items() if name in OPTIONS}
         for name, value in given.items():
             OPTIONS[name].check(value)
-        given.setdefault("enable_fp_fusion", False)
+        given.setdefault("enable_fp_fusion", stage_settings.fusion_by_default())
         return super().parse_options(given)
 
     def hash(self) -> str:
         """What the binary depends on besides the kernel and its options."""
+        return f"{self._tools()}-{stage_settings.fingerprint()}"
+
+    def _tools(self) -> str:
         return f"{self.target}-{toolchain.fingerprint()}"
 
     def add_stages(self, stages: dict[str, Any], options: Any) -> None:
+        stage_settings.check_locations()
         super().add_stages(stages, options)
         if "ttadapter" not in stages:
             raise KernelCompileError(
@@ -87,31 +92,39 @@ class SimulatedNPUBackend(stock.AscendBackend):  # type: ignore[misc]
                     raise KernelCompileError(_adapter_failure(error)) from error
                 return text.encode()
 
-            key = ["ttadapter", ttir, options.hash(), self.hash()]
+            key = ["ttadapter", ttir, options.hash(), self._tools()]
             return stage_cache.produce_once("ttadapter", key, produce).decode()
 
         def make_llvm(linalg: str, metadata: dict[str, Any]) -> str:
             # Fills in name, mix mode and tensor kinds; what it returns has lost the mix mode and is not needed.
             stock._parse_linalg_metadata(linalg, metadata)
+            flags = stage_settings.lowering(metadata["kernel_name"])
 
             def produce() -> bytes:
-                return toolchain.lower_to_llvm(toolchain.to_generic(linalg, adapter_path())).encode()
+                return toolchain.lower_to_llvm(toolchain.to_generic(linalg, adapter_path()), flags).encode()
 
-            return stage_cache.produce_once("llvm", ["llvm", linalg, self.hash()], produce).decode()
+            key = ["llvm", linalg, *flags.result, self._tools()]
+            return stage_cache.produce_once("llvm", key, produce, anew=_is_watched(flags)).decode()
 
         def make_library(llvm_dialect: str, metadata: dict[str, Any]) -> bytes:
             libraries = _extern_libraries(llvm_dialect)
-            flags = ["--opt-level=3", *(["--fp-fusion"] if options.enable_fp_fusion else [])]
+            flags = stage_settings.code_generation(options.enable_fp_fusion)
 
             def produce() -> bytes:
                 return toolchain.generate_library(llvm_dialect, flags, libraries)
 
-            return stage_cache.produce_once("so", ["so", llvm_dialect, *flags, self.hash()], produce)
+            key = ["so", llvm_dialect, *flags.result, self._tools()]
+            return stage_cache.produce_once("so", key, produce, anew=_is_watched(flags))
 
         stages["ttir"] = make_ttir
         stages["ttadapter"] = make_linalg
         stages["llvmdialect"] = make_llvm
         stages["so"] = make_library
+
+
+def _is_watched(flags: stage_settings.Flags) -> bool:
+    """Whether a stage runs for what it says, not only for what it makes."""
+    return bool(flags.reports) or env.TRITON_REPRODUCER_PATH.is_set()
 
 
 def _extern_libraries(llvm_dialect: str) -> list[str]:

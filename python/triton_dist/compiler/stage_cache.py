@@ -61,15 +61,22 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
-def produce_once(stage: str, parts: Iterable[str | bytes], produce: Callable[[], bytes]) -> bytes:
+def produce_once(
+    stage: str, parts: Iterable[str | bytes], produce: Callable[[], bytes], *, anew: bool = False
+) -> bytes:
     """The result of `produce()` for these inputs: from disk, else made now, by one process at a time.
 
-    `stage` is the file's ending; `parts` is everything that the result depends on.
+    `stage` is the file's ending; `parts` is everything that the result depends on. It is made also where it is on disk
+    with `anew`, or under TRITON_ALWAYS_COMPILE.
     """
     directory = _directory()
     if directory is None:
         return produce()
     path = directory / f"{digest(parts)}.{stage}"
+    if anew or env.TRITON_ALWAYS_COMPILE.get():
+        result = produce()
+        _write(path, result)
+        return result
     if not path.exists():
         with FileLock(f"{path}.lock"):
             if not path.exists():

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import functools
 import platform
+import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from triton_dist import env
 from triton_dist.compiler.errors import KernelCompileError
 from triton_dist.compiler.stage_cache import digest
+from triton_dist.compiler.stage_settings import Flags
 from triton_dist.runtime import native
 
 
@@ -22,13 +26,18 @@ def _tool(name: str) -> Path:
     return path
 
 
-def _run(command: Sequence[str | Path], what: str) -> None:
-    """Run one tool; raise KernelCompileError with its own diagnostics when it fails."""
+def _run(command: Sequence[str | Path], what: str, *, reporting: bool = False) -> None:
+    """Run one tool; raise KernelCompileError with its own diagnostics when it fails.
+
+    What it prints goes to standard error when it is `reporting`, else nowhere.
+    """
     result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     if result.returncode < 0:
         raise KernelCompileError(f"{what}: {command[0]} was ended by signal {-result.returncode}\n{result.stderr}")
     if result.returncode:
         raise KernelCompileError(f"{what} failed:\n{result.stderr.strip()}")
+    if reporting:
+        print(result.stderr, file=sys.stderr, end="", flush=True)
 
 
 def to_generic(linalg: str, adapter: Path) -> str:
@@ -43,19 +52,36 @@ def to_generic(linalg: str, adapter: Path) -> str:
         return result.read_text()
 
 
-def lower_to_llvm(generic: str) -> str:
-    """Lower generic linalg IR with our extern calls to LLVM dialect that calls the simulator's runtime."""
+def _leave_reproducer(stage: str, command: Sequence[str | Path], source: Path) -> None:
+    """Write the stage's input, with the command that runs the stage, where TRITON_REPRODUCER_PATH says."""
+    path = env.TRITON_REPRODUCER_PATH.get()
+    if path is not None:
+        copy = path.with_name(f"{path.name}.{stage}.mlir")
+        line = shlex.join(str(copy if word == source else word) for word in command)
+        copy.write_text(f"// {line}\n{source.read_text()}")
+
+
+def lower_to_llvm(generic: str, flags: Flags) -> str:
+    """Lower generic linalg IR with our extern calls to LLVM dialect that calls the simulator's runtime.
+
+    `flags` are those of tdist-opt.
+    """
     with tempfile.TemporaryDirectory(prefix="triton-dist-") as directory:
         source, result = Path(directory, "in.mlir"), Path(directory, "out.mlir")
         source.write_text(generic)
-        _run(
-            [_tool("tdist-opt"), source, "--allow-unregistered-dialect", "--tdist-to-sim", "-o", result],
-            "lowering the kernel for simulated NPUs",
-        )
+        command: list[str | Path] = [
+            _tool("tdist-opt"),
+            source,
+            "--allow-unregistered-dialect",
+            *flags.result,
+            *flags.reports,
+        ]
+        _leave_reproducer("llvmdialect", command, source)
+        _run([*command, "-o", result], "lowering the kernel for simulated NPUs", reporting=bool(flags.reports))
         return result.read_text()
 
 
-def generate_library(llvm_dialect: str, flags: Sequence[str], extern_libraries: Sequence[str]) -> bytes:
+def generate_library(llvm_dialect: str, flags: Flags, extern_libraries: Sequence[str]) -> bytes:
     """Compile LLVM dialect to a shared object. Every symbol must be known to the runtime or an extern library.
 
     `flags` are those of tdist-codegen.
@@ -66,7 +92,9 @@ def generate_library(llvm_dialect: str, flags: Sequence[str], extern_libraries: 
     with tempfile.TemporaryDirectory(prefix="triton-dist-") as directory:
         source, obj, result = (Path(directory, name) for name in ("in.mlir", "kernel.o", "kernel.so"))
         source.write_text(llvm_dialect)
-        _run([_tool("tdist-codegen"), source, *flags, "-o", obj], "generating code")
+        command: list[str | Path] = [_tool("tdist-codegen"), source, *flags.result, *flags.reports]
+        _leave_reproducer("so", command, source)
+        _run([*command, "-o", obj], "generating code", reporting=bool(flags.reports))
         libraries: list[str | Path] = [native.library_path()]
         for library in extern_libraries:
             libraries += [library, f"-Wl,-rpath,{Path(library).parent}"]
