@@ -49,12 +49,14 @@ TRITON_ENABLE_LLVM_DEBUG = _ascend(
     kinds.FLAG_ONE_TRUE_ON,
     default="0",
     since="triton 3.0",
+    note="The tools of simulated NPUs are built on a release of LLVM, which has no such output: triton's passes do.",
     meaning="Give LLVM its option -debug.",
 )
 TRITON_LLVM_DEBUG_ONLY = _ascend(
     "TRITON_LLVM_DEBUG_ONLY",
     kinds.text("names of passes or components, separated by commas"),
     since="triton 3.0",
+    note="As TRITON_ENABLE_LLVM_DEBUG.",
     meaning="Restrict LLVM's debug output to these, like its option -debug-only.",
 )
 USE_IR_LOC = _ascend(
@@ -62,6 +64,7 @@ USE_IR_LOC = _ascend(
     kinds.text("the extension of a stage, such as ttir, or 0"),
     default="0",
     since="triton 3.2",
+    note="On simulated NPUs the stage can be ttir only.",
     meaning="Let source lines mean lines of that stage's IR file instead of lines of the Python source.",
 )
 TRITON_PRINT_AUTOTUNING = _ascend(
@@ -76,7 +79,8 @@ MLIR_ENABLE_REMARK = _ascend(
     kinds.FLAG_ONE_TRUE_ON,
     default="0",
     since="the documentation of triton-ascend 3.2.0, whose wheel does not read it",
-    meaning="Print the remarks of MLIR passes.",
+    note="On simulated NPUs the remarks say which loops became vectors, and why others did not.",
+    meaning="Print the remarks of compiler passes.",
 )
 TRITON_KERNEL_DUMP = _ascend(
     "TRITON_KERNEL_DUMP",
@@ -100,12 +104,12 @@ TRITON_DUMP_DIR = _ascend(
     since="triton 3.2",
     meaning="Directory that TRITON_KERNEL_DUMP writes into.",
 )
-TRITON_DEVICE_PRINT = _hardware(
+TRITON_DEVICE_PRINT = _ascend(
     "TRITON_DEVICE_PRINT",
     kinds.FLAG_ONE_TRUE,
     default="0",
     since="triton-ascend 3.2.0rc2",
-    note="On simulated NPUs device_print always prints.",
+    note="On simulated NPUs device_print prints unless this is 0.",
     meaning="Let device_print print, up to 16 KiB a thread.",
 )
 
@@ -144,6 +148,7 @@ TRITON_DEFAULT_FP_FUSION = _ascend(
     kinds.FLAG_ONE_TRUE_ON,
     default="1",
     since="triton 3.2",
+    note="On simulated NPUs they may only where this is set, or the compiler option enable_fp_fusion given.",
     meaning="Whether a multiplication and an addition may become one operation with one rounding.",
 )
 TRITON_KERNEL_OVERRIDE = _ascend(
@@ -217,12 +222,12 @@ TRITON_DISABLE_LINE_INFO = _ascend(
 
 # --------------------------------------------------------------------------------------------- running
 
-TRITON_ALL_BLOCKS_PARALLEL = _hardware(
+TRITON_ALL_BLOCKS_PARALLEL = _ascend(
     "TRITON_ALL_BLOCKS_PARALLEL",
     kinds.FLAG_ONE_TRUE,
     default="0",
     since="triton-ascend 3.2.0rc4",
-    note="Simulated NPUs take a grid of any size and run its programs in order.",
+    note="Simulated NPUs run the programs of any grid in order; triton refuses more than 65535 without this.",
     meaning="Start as many programs as there are cores and let each do the work of several.",
 )
 TRITON_ENABLE_TASKQUEUE = _hardware(
