@@ -50,6 +50,7 @@ def ensure(session: nox.Session) -> Installation:
 
     Every session calls it first. A wrong setting or LLVM ends the session before anything is installed.
     """
+    _check_variables(session)
     if env.LLVM_SYSPATH.is_set():
         _resolve(session)
     with _one_at_a_time():
@@ -75,6 +76,16 @@ def _one_at_a_time() -> Iterator[None]:
             report.note("another session builds in this checkout; waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _check_variables(session: nox.Session) -> None:
+    """Refuses a value before anything is installed; says which variables of upstream's mean nothing here."""
+    try:
+        notes = settings.check_variables()
+    except BuildSettingsError as error:
+        session.error(str(error))
+    for note in notes:
+        report.note(note)
 
 
 def _resolve(session: nox.Session) -> settings.BuildSettings:

@@ -71,19 +71,36 @@ class BuildSettings:
         return self._record().read_text() if self._record().is_file() else ""
 
 
+def check_variables() -> list[str]:
+    """Checks the values of all build-time variables, also of those that nothing here asks for.
+
+    Returns:
+        One line for each variable of upstream's that is set and has no counterpart here: why it has none.
+
+    Raises:
+        BuildSettingsError: a value is not allowed, or two of them do not go together.
+    """
+    try:
+        for variable in env.variables(env.BUILD):
+            variable.get()
+    except env.EnvironmentVariableError as error:
+        raise BuildSettingsError(str(error)) from None
+    _choose_build_type()
+    _appended_arguments()
+    return [
+        f"{variable.name}={variable.text()} has no counterpart here: {variable.note}"
+        for variable in env.variables(env.BUILD)
+        if variable.is_set() and variable.acts_on == env.NOTHING
+    ]
+
+
 def resolve() -> BuildSettings:
     """Reads and checks the build-time environment variables.
 
     Raises:
         BuildSettingsError: a value is not allowed, or names a tool or an LLVM that is not there.
     """
-    try:
-        return _resolve()
-    except env.EnvironmentVariableError as error:
-        raise BuildSettingsError(str(error)) from None
-
-
-def _resolve() -> BuildSettings:
+    check_variables()
     found = llvm.locate()
     defines = {"LLVM_SYSPATH": str(found.prefix)}
     compiler = _choose_compiler(found, defines)

@@ -76,6 +76,64 @@ def test_pip_says_it_in_one_line_and_compiles_nothing(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(v.name, "perhaps") for v in env.variables(env.BUILD) if v.kind == "flag"]
+    + [("MAX_JOBS", "0"), ("MAX_JOBS", "many"), ("TRITON_PARALLEL_LINK_JOBS", "-1")],
+)
+def test_a_bad_value_is_refused_before_the_build(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    # Without LLVM too: whoever has to install that first hears of the value before.
+    monkeypatch.setenv("LLVM_SYSPATH", "/nowhere")
+    for check in (settings.check_variables, settings.resolve):
+        with pytest.raises(BuildSettingsError, match=f"^{name}='{value}' is not allowed: it takes ") as refusal:
+            check()
+        assert "\n" not in str(refusal.value)
+
+
+def test_arguments_that_cannot_be_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_APPEND_CMAKE_ARGS", "-DA='1")
+    with pytest.raises(BuildSettingsError, match=r"TRITON_APPEND_CMAKE_ARGS=.* cannot be split"):
+        settings.check_variables()
+
+
+UPSTREAMS = {
+    **dict.fromkeys(
+        ("TRITON_BUILD_PROTON", "TRITON_BUILD_LITTLE_KERNEL", "TRITON_BUILD_NPUIR", "TRITON_BUILD_TD"), "on"
+    ),
+    **dict.fromkeys(("TRITON_USE_ASCEND", "IS_MANYLINUX"), "OFF"),
+    "TRITON_PLUGIN_DIRS": "/a;/b",
+    "JSON_SYSPATH": "/usr",
+    "TRITON_WHEEL_NAME": "triton",
+    "TRITON_WHEEL_VERSION_SUFFIX": "+git",
+}
+
+
+def test_upstreams_variables_without_a_counterpart_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert settings.check_variables() == []
+    for name, value in UPSTREAMS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MAX_JOBS", "2")
+    notes = {note.partition("=")[0]: note for note in settings.check_variables()}
+    assert set(notes) == set(UPSTREAMS)
+    for name, value in UPSTREAMS.items():
+        assert notes[name].startswith(f"{name}={value} has no counterpart here: ")
+        assert notes[name].endswith(".")
+
+
+def test_pip_names_them_too(tmp_path: Path) -> None:
+    """In the build's output, which pip shows when it is asked to, or when the build fails."""
+    command = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--target", str(tmp_path)]
+    environ = env.child_environ(
+        LLVM_SYSPATH=tmp_path / "nowhere", TRITON_BUILD_PROTON="1", PIP_DISABLE_PIP_VERSION_CHECK=1
+    )
+    result = subprocess.run(
+        [*command, str(checkout.PYTHON_DIRECTORY)], env=environ, check=False, capture_output=True, text=True
+    )
+    assert result.returncode != 0
+    assert "note: TRITON_BUILD_PROTON=1 has no counterpart here" in result.stdout + result.stderr
+
+
 def test_clang_and_lld_are_used_where_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     prefix = _fake_llvm(tmp_path / "llvm", "19.1.7", tools=("clang", "clang++", "ld.lld"))
     monkeypatch.setenv("LLVM_SYSPATH", str(prefix))

@@ -58,9 +58,8 @@ def run(situation: Situation, *, as_json: bool, allow_hints: bool) -> int:
         for each in findings:
             print(f"{paint('red' if each.is_error else 'yellow', f'{each.severity:5}')}  {each.message}")
         count = sum(variable.is_set() for variable in env.REGISTRY.values())
-        print(
-            f"checked the {count} known variables that are set, for {_NAMES[situation.backend]}: {len(findings)} found"
-        )
+        known = "1 variable" if count == 1 else f"{count} variables"
+        print(f"checked {known} for {_NAMES[situation.backend]}: {len(findings) or 'nothing'} found")
     return int(any(each.is_error or not allow_hints for each in findings))
 
 

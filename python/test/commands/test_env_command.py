@@ -182,7 +182,7 @@ def test_explain_of_something_else(run: Any) -> None:
 def test_nothing_wrong(run: Any) -> None:
     code, output, _ = run("--check")
     assert code == 0
-    assert output == "checked the 1 known variables that are set, for simulated NPUs: 0 found\n"
+    assert output == "checked 1 variable for simulated NPUs: nothing found\n"
     assert findings(run) == []
 
 
