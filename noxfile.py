@@ -74,6 +74,17 @@ def lint(session: nox.Session) -> None:
 
 
 @nox.session
+def generate(session: nox.Session) -> None:
+    """Writes the pages that are made from code, such as docs/environment.md; `--check` says which are stale instead.
+
+    nox -s generate
+    nox -s generate -- --check
+    """
+    installed = installation.ensure(session)
+    linters.run_generator(session, installed, check=linters.CHECK_FLAG in session.posargs)
+
+
+@nox.session
 def sanitize(session: nox.Session) -> None:
     """Runs the runtime's unit tests under the address, undefined-behaviour and thread sanitizers.
 

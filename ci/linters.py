@@ -19,14 +19,25 @@ from ci import report
 from ci.installation import BUILD_ROOT, Installation
 
 FIX_FLAG = "--fix"
+CHECK_FLAG = "--check"
 CXX_SUFFIXES = {".h", ".hpp", ".cpp", ".cc"}
 SKIPPED_DIRECTORIES = {".git", ".venv", "build", "__pycache__", "node_modules"}
 
 
 def run_all(session: nox.Session, installation: Installation) -> None:
     """Runs every check, the quick ones first."""
-    checks = (_ruff, _ruff_format, _mypy, _clang_format, _shellcheck, _hadolint, _clang_tidy)
+    checks = (_ruff, _ruff_format, _mypy, _clang_format, _shellcheck, _hadolint, _generated, _clang_tidy)
     report.run_each(session, *(functools.partial(check, session, installation) for check in checks))
+
+
+def run_generator(session: nox.Session, installation: Installation, *, check: bool) -> None:
+    """Writes the generated pages, or fails with a diff of those that are stale."""
+    with report.step(session.name, "generated pages"):
+        installation.environment.run(session, "-m", "ci.generated", *([CHECK_FLAG] if check else []))
+
+
+def _generated(session: nox.Session, installation: Installation) -> None:
+    run_generator(session, installation, check=FIX_FLAG not in session.posargs)
 
 
 def _ruff(session: nox.Session, installation: Installation) -> None:

@@ -155,7 +155,7 @@ def test_explain_says_everything(run: Any, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("SHMEM_UID_SESSION_ID", "localhost:8888")
     code, output, _ = run("explain", "SHMEM_UID_SESSION_ID")
     assert code == 0
-    for part in ("localhost:8888  (process environment)", "[ipv6%scope]:port", "aclshmem", "both", "by unique id only"):
+    for part in ("localhost:8888  (process environment)", "[ipv6%scope]:port", "aclshmem", "both", "by unique id."):
         assert part in output
     code, output, _ = run("explain", "SHMEM_UID_SESSION_ID", "--json")
     assert (code, json.loads(output)["value"]) == (0, "localhost:8888")

@@ -35,6 +35,14 @@ def test_the_run_command_prints_what_is_shown() -> None:
     assert sorted(printed) == block_after("A kernel", "text").splitlines()
 
 
+def test_the_check_of_the_environment_runs() -> None:
+    program, *arguments = shlex.split(block_after("Environment variables", "sh"))
+    assert program == ".venv/bin/python"
+    result = subprocess.run([sys.executable, *arguments], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert result.returncode in (0, 1), result.stderr
+    assert "checked " in result.stdout
+
+
 def test_the_two_commands_name_sessions_that_exist() -> None:
     sessions = set(re.findall(r'^@nox\.session(?:\(name="([\w-]+)"\))?\ndef (\w+)', _noxfile(), re.MULTILINE))
     known = {name or function for name, function in sessions}

@@ -147,6 +147,17 @@ def test_apply_changes_this_process_or_nothing_at_all(monkeypatch: pytest.Monkey
     assert env.RANK.get() == 0
 
 
+def test_replace_leaves_nothing_else_or_changes_nothing() -> None:
+    program = (
+        "import os; from triton_dist import env\n"
+        "try: env.replace({'RANK': '-1'})\n"
+        "except env.EnvironmentVariableError: print('HOME' in os.environ)\n"
+        "env.replace({'RANK': '1'}); print(dict(os.environ))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert result.stdout.splitlines() == ["True", "{'RANK': '1'}"]
+
+
 def test_every_variable_is_described() -> None:
     for name, variable in env.REGISTRY.items():
         assert getattr(env, name) is variable

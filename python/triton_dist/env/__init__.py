@@ -24,6 +24,7 @@ from .hccl import *
 from .ours import *
 from .process import apply as apply
 from .process import child_environ as child_environ
+from .process import replace as replace
 from .registry import REGISTRY as REGISTRY
 from .registry import variables as variables
 from .torch import *

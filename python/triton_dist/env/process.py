@@ -25,6 +25,17 @@ def apply(changes: Mapping[str, object | None]) -> None:
             os.environ[name] = text
 
 
+def replace(environ: Mapping[str, str]) -> None:
+    """Makes `environ` the whole environment of this process: what is not in it is taken out.
+
+    Raises:
+        EnvironmentVariableError: a value is not allowed; nothing has been changed then.
+    """
+    _checked(environ)
+    os.environ.clear()
+    os.environ.update(environ)
+
+
 def child_environ(**changes: object | None) -> dict[str, str]:
     """A copy of this process's environment with `changes`; a value of None takes the variable out.
 

@@ -32,9 +32,7 @@ def run(name: str, *, as_json: bool) -> int:
         "since": variable.since,
         "read": "while a program runs" if variable.category == env.RUN else "by build and installation",
         "acts on": tables.ACTS_ON[variable.acts_on],
-        "initialisation": {None: None, env.UNIQUE_ID: "by unique id only", env.IP_PORT: "by ip_port only"}[
-            variable.initialisation
-        ],
+        "matters": tables.INITIALISATION[variable.initialisation],
         "note": variable.note,
     }
     for title, text in rows.items():

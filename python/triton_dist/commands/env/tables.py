@@ -13,6 +13,12 @@ ACTS_ON = {
     env.NOTHING: "nothing here",
 }
 
+INITIALISATION = {
+    None: "",
+    env.UNIQUE_ID: "For initialisation by unique id.",
+    env.IP_PORT: "For initialisation by ip_port.",
+}
+
 
 def of_variables(variables: Iterable[env.Variable[object]]) -> str:
     """A table with a row for each variable."""
@@ -25,7 +31,7 @@ def of_variables(variables: Iterable[env.Variable[object]]) -> str:
                 v.kind,
                 v.default,
                 v.allowed,
-                f"{v.meaning} {v.note}".strip(),
+                " ".join(filter(None, (v.meaning, v.note, INITIALISATION[v.initialisation]))),
                 v.since,
                 ACTS_ON[v.acts_on],
             )

@@ -102,8 +102,7 @@ def _take_surroundings(rank: int, task: Task) -> None:
     os.chdir(task.directory)
     sys.path[:] = task.sys_path
     sys.argv[:] = task.argv
-    os.environ.clear()
-    env.apply({**task.environ, "RANK": rank, "LOCAL_RANK": rank})
+    env.replace({**task.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)})
     # The generators of `random` are seeded anew by each fork; numpy's would be the same in all ranks and all tests.
     numpy = sys.modules.get("numpy")
     if numpy is not None:

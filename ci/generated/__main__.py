@@ -1,0 +1,44 @@
+"""Writes the generated pages; with `--check`, says which of them are stale, and how, instead."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from pathlib import Path
+
+from ci.generated import environment_page
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (environment_page,)
+
+
+def main() -> int:
+    """Gives 1 when a page is stale and was only to be checked."""
+    parser = argparse.ArgumentParser(prog="python -m ci.generated", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail with a diff when a page is stale")
+    check = parser.parse_args().check
+    stale = 0
+    for page in PAGES:
+        path = ROOT / page.PATH
+        old = path.read_text() if path.is_file() else ""
+        new = page.render()
+        if old == new:
+            print(f"{page.PATH} is current")
+        elif check:
+            stale += 1
+            lines = difflib.unified_diff(
+                old.splitlines(), new.splitlines(), page.PATH, "what code says", lineterm="", n=1
+            )
+            print("\n".join(lines))
+        else:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(new)
+            print(f"{page.PATH} is written")
+    if stale:
+        print("stale: run `nox -s generate` and commit what it writes", file=sys.stderr)
+    return int(stale > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
