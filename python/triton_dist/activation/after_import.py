@@ -38,6 +38,10 @@ def activate_triton(_triton: ModuleType) -> None:
             from triton_dist.compiler import activate
 
             activate.activate()
+            if env.TRITON_INTERPRET.get():
+                from triton_dist.interpreter import activate as interpreter
+
+                interpreter.activate()
 
 
 def use_leased_port(rendezvous: Any) -> None:

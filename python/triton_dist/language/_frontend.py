@@ -109,6 +109,46 @@ class Emitter:
         return soc if isinstance(soc, str) else None
 
 
+_interpreter: Any = None
+
+
+def interpret_with(builder: Any) -> None:
+    """From now on, calls without a builder get this one, an interpreter's, while it runs a kernel (`is_running`)."""
+    global _interpreter
+    _interpreter = builder
+
+
+def interpreter_builder() -> Any:
+    """The builder of the interpreter that runs a kernel on this thread; None when there is none."""
+    return _interpreter if _interpreter is not None and _interpreter.is_running else None
+
+
+def interpretable(builtin: Callable[..., R]) -> Callable[..., R]:
+    """`builtin`, one of Triton's, for a module where Triton's interpreter, unlike its compiler, does not look for it.
+
+    Anything else, such as a function with `@triton.jit`, is returned as it is.
+    """
+    if not core.is_builtin(builtin):
+        return builtin
+
+    @functools.wraps(builtin)
+    def call(*args: Any, _builder: Any = None, **kwargs: Any) -> R:
+        if _builder is None and (builder := interpreter_builder()) is not None:
+            args = tuple(_as_compiled(arg) for arg in args)
+            kwargs = {name: _as_compiled(arg) for name, arg in kwargs.items()}
+            return builtin(*args, _builder=builder, **kwargs)
+        return builtin(*args, _builder=_builder, **kwargs)
+
+    return call
+
+
+def _as_compiled(value: Any) -> Any:
+    """An argument as Triton's compiler would pass it: a constant is a constexpr."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_as_compiled(item) for item in value)
+    return core.constexpr(value) if isinstance(value, (bool, int, float, str)) else value
+
+
 def primitive(function: Callable[..., R]) -> Callable[..., R]:
     """Make ``function(emitter, *args)`` a builtin that kernels call as ``function(*args)``.
 
@@ -117,12 +157,12 @@ def primitive(function: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(function)
     def builtin(*args: Any, _builder: Any = None, **kwargs: Any) -> R:
-        if _builder is None:
+        builder = _builder or interpreter_builder()
+        if builder is None:
             raise RuntimeError(
-                f"{function.__name__} works in kernels only: call it from a function with @triton.jit and launch that "
-                "one, without Triton's interpreter (TRITON_INTERPRET), which knows nothing of other NPUs"
+                f"{function.__name__} works in kernels only: call it from a function with @triton.jit, and launch that"
             )
-        return function(Emitter(_builder), *args, **kwargs)
+        return function(Emitter(builder), *args, **kwargs)
 
     signature = inspect.signature(function)
     visible = list(signature.parameters.values())[1:]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
+
 from triton_dist.runtime import native
 
 
@@ -97,6 +100,10 @@ class SymmetricHeap:
             raise ValueError(str(error)) from None
 
     # ---------------------------------------------------------------------------------------- access
+
+    def word(self, address: int, width: int) -> int:
+        """The signed word of `width` bytes (1, 2, 4 or 8) at symmetric `address` on this rank, as it is now."""
+        return int.from_bytes(ctypes.string_at(address, width), sys.byteorder, signed=True)
 
     def put(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
         """Copies `bytes_` bytes from local `source` to symmetric `destination` on rank `pe`; complete on return.

@@ -107,9 +107,13 @@ class Job:
         `needed` are the ranks without which it cannot become ready; None: any other rank may make it so.
         """
         while not ready(SLICE_NS):
-            self._fail_if_alone(what, ready, needed)
+            self.fail_if_alone(what, ready, needed)
 
-    def _fail_if_alone(self, what: str, ready: Callable[[int], bool], needed: Iterable[int] | None) -> None:
+    def fail_if_alone(self, what: str, ready: Callable[[int], bool], needed: Iterable[int] | None) -> None:
+        """Raises PeerGoneError if `what`, which is not `ready(0)`, waits for ranks that have ended.
+
+        `needed` are the ranks without which it cannot become ready; None: any other rank may make it so.
+        """
         self._peers.look()
         missing = self._peers.missing(needed)
         # The last thing that a rank did may have been what this one waits for.
@@ -189,13 +193,24 @@ class Job:
 
     def _together(self, call: CollectiveCall) -> None:
         """A barrier of all ranks, who must all make this call."""
+        wait = self.arrive(call)
+        while not wait.is_over(SLICE_NS):
+            wait.fail_if_alone(call.name)
+
+    def arrive(self, call: CollectiveCall) -> CollectiveWait:
+        """Arrives at the barrier of a collective call, and returns at once."""
         self._sequence += 1
         self._status.post(self._sequence, call)
-        ticket = self._library.barrier_arrive()
-        everyone = list(range(self.world_size))
-        self._wait(call.name, lambda slice_ns: self._library.barrier_wait(ticket, slice_ns), everyone)
-        for rank in everyone:
-            theirs = self._status.posted(rank, self._sequence)
+        return CollectiveWait(self, call, self._sequence, self._library.barrier_arrive())
+
+    def is_passed(self, ticket: int, slice_ns: int) -> bool:
+        """Whether all ranks have arrived at the barrier of `ticket`, after at most `slice_ns` nanoseconds."""
+        return self._library.barrier_wait(ticket, slice_ns)
+
+    def check_same_call(self, call: CollectiveCall, sequence: int) -> None:
+        """Raises RuntimeError unless all ranks have posted `call` as their `sequence`-th."""
+        for rank in range(self.world_size):
+            theirs = self._status.posted(rank, sequence)
             if theirs != call:
                 raise RuntimeError(self._describe_difference(call, rank, theirs))
 
@@ -221,6 +236,10 @@ class Job:
         self.heap.check_range(address, width, self.rank, name, align=width)
         self._wait(name, lambda ns: self._library.wait_until(address, width, compare, value, ns), needed)
 
+    def poll_word(self, address: int, width: int, compare: int, value: int, slice_ns: int) -> bool:
+        """Whether the word compares as in :meth:`wait_until`, after at most `slice_ns` nanoseconds."""
+        return self._library.wait_until(address, width, compare, value, slice_ns)
+
     def wait_for_change(self, address: int, width: int, seen: int, name: str, slice_ns: int = SLICE_NS) -> None:
         """Waits until the word at `address` is no longer `seen` (signed), or for `slice_ns` nanoseconds.
 
@@ -232,7 +251,7 @@ class Job:
             return self._library.wait_until(address, width, _NE, seen, ns)
 
         if not ready(slice_ns):
-            self._fail_if_alone(name, ready, None)
+            self.fail_if_alone(name, ready, None)
 
     # ------------------------------------------------------------------------------------------- end
 
@@ -295,6 +314,32 @@ class Job:
         """Gives up the membership without a word: this is a fork of the rank, not the rank."""
         with contextlib.suppress(OSError):
             self._close()
+
+
+class CollectiveWait:
+    """A collective call at whose barrier this rank has arrived."""
+
+    def __init__(self, job: Job, call: CollectiveCall, sequence: int, ticket: int) -> None:
+        self._job = job
+        self._call = call
+        self._sequence = sequence
+        self._ticket = ticket
+
+    def is_over(self, slice_ns: int) -> bool:
+        """Whether all ranks have arrived, after at most `slice_ns` nanoseconds.
+
+        Raises:
+            RuntimeError: a rank makes another collective call.
+        """
+        if not self._job.is_passed(self._ticket, slice_ns):
+            return False
+        self._job.check_same_call(self._call, self._sequence)
+        return True
+
+    def fail_if_alone(self, what: str) -> None:
+        """Raises PeerGoneError, in which `what` waits, if a rank that has not arrived has ended."""
+        everyone = range(self._job.world_size)
+        self._job.fail_if_alone(what, lambda ns: self._job.is_passed(self._ticket, ns), everyone)
 
 
 class _Reference:

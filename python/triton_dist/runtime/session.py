@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
 
 from triton_dist import env
@@ -55,4 +56,7 @@ def describe_waits() -> list[dict[str, Any]]:
     """
     if native.library.cache_info().currsize == 0:
         return []
-    return native.library().describe_waits()
+    interpreted = sys.modules.get("triton_dist.interpreter.turns")
+    # While a kernel is interpreted, its host waits on behalf of its programs, and these say more.
+    waits: list[dict[str, Any]] = interpreted.describe_waits() if interpreted is not None else []
+    return waits or native.library().describe_waits()

@@ -12,24 +12,9 @@ from typing import Any
 from triton.language import core
 from triton.language.core import builtin, is_builtin
 from triton.triton_patch.language import core as _stock
-from triton.triton_patch.language.core import (
-    cast,
-    compile_hint,
-    extract_slice,
-    flip,
-    gather_out_to_ub,
-    get_element,
-    index_put,
-    index_select_simd,
-    insert_slice,
-    multibuffer,
-    parallel,
-    sort,
-    sync_block_all,
-)
 from triton.triton_patch.language.standard import atan2, finitef, isfinited
 
-from triton_dist.language._frontend import Emitter, primitive
+from triton_dist.language._frontend import Emitter, interpretable, primitive
 from triton_dist.runtime import backend
 from triton_dist.shims.cann._not_given import NotGiven
 
@@ -56,6 +41,21 @@ fixpipe = _not_given("fixpipe")
 register_custom_op = _not_given("register_custom_op")
 scatter_ub_to_out = _not_given("scatter_ub_to_out")
 scope = _not_given("scope")
+
+
+cast = interpretable(_stock.cast)
+compile_hint = interpretable(_stock.compile_hint)
+extract_slice = interpretable(_stock.extract_slice)
+flip = interpretable(_stock.flip)
+gather_out_to_ub = interpretable(_stock.gather_out_to_ub)
+get_element = interpretable(_stock.get_element)
+index_put = interpretable(_stock.index_put)
+index_select_simd = interpretable(_stock.index_select_simd)
+insert_slice = interpretable(_stock.insert_slice)
+multibuffer = interpretable(_stock.multibuffer)
+sort = interpretable(_stock.sort)
+sync_block_all = interpretable(_stock.sync_block_all)
+parallel = _stock.parallel
 
 
 class int64(int):  # noqa: N801  (the name is triton-ascend's)

@@ -12,6 +12,7 @@ from triton.language.extra import libdevice as _portable
 from triton.language.extra.ascend import libdevice as _ascend
 from triton.triton_patch.language.standard import atan2, finitef, isfinited, rint
 
+from triton_dist.language._frontend import interpretable
 from triton_dist.shims.cann._not_given import NotGiven
 
 __all__ = ["atan2", "finitef", "isfinited", "rint"]
@@ -25,7 +26,7 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         there = getattr(_ascend, name, None)
         if callable(there) and name not in _REFUSED_THERE:
-            return there
+            return interpretable(there)
         if hasattr(_portable, name):
             return NotGiven(f"{__name__}.{name}", "triton-ascend 3.2.0 has no such function")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,28 @@
+"""How many programs of an interpreted kernel are in flight at once."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from triton.runtime import interpreter as stock
+
+from triton_dist.runtime import driver, soc
+
+_CUBE_OPERATIONS = {"dot", "dot_scaled"}
+
+
+def of(kernel: stock.InterpretedFunction) -> int:
+    """The number of cores of the simulated SoC that the kernel runs on: cube cores if it uses `tl.dot`, else vector."""
+    return soc.lookup(driver.target_soc()).cores("mix" if _uses_cube(kernel.fn, set()) else "aiv")
+
+
+def _uses_cube(function: Any, seen: set[types.CodeType]) -> bool:
+    code = function.__code__
+    if code in seen:
+        return False
+    seen.add(code)
+    if _CUBE_OPERATIONS.intersection(code.co_names):
+        return True
+    callees = (function.__globals__.get(name) for name in code.co_names)
+    return any(_uses_cube(callee.fn, seen) for callee in callees if isinstance(callee, stock.InterpretedFunction))
