@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from _build_backend import checkout
 from triton_dist import commands, env
 from triton_dist.commands.env import near
 
@@ -425,6 +427,20 @@ def test_help_names_the_exit_codes_and_its_examples_run(run: Any) -> None:
     assert len(examples) == 8
     for example in examples:
         assert run(*example.split())[0] == 0, example
+
+
+def test_the_multi_rank_session_checks_before_it_tests() -> None:
+    sessions = {
+        node.name: node
+        for node in ast.parse((checkout.ROOT / "noxfile.py").read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    calls = [
+        node.func.attr
+        for node in ast.walk(sessions["test_multirank"])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    ]
+    assert calls.index("check_environment") < calls.index("run")
 
 
 def test_an_unknown_command() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +133,42 @@ def test_pip_names_them_too(tmp_path: Path) -> None:
     )
     assert result.returncode != 0
     assert "note: TRITON_BUILD_PROTON=1 has no counterpart here" in result.stdout + result.stderr
+
+
+def nox_build(**variables: object) -> subprocess.CompletedProcess[str]:
+    pytest.importorskip("nox", reason="nox runs from another environment here")
+    command = [sys.executable, "-m", "nox", "-f", str(checkout.ROOT / "noxfile.py"), "-s", "build"]
+    # Not by child_environ alone, which would refuse a bad value.
+    environ = {**env.child_environ(), **{name: str(value) for name, value in variables.items()}}
+    return subprocess.run(command, env=environ, check=False, capture_output=True, text=True)
+
+
+def test_nox_refuses_a_bad_value_before_anything_starts() -> None:
+    result = nox_build(TRITON_BUILD_WITH_CCACHE="perhaps")
+    assert result.returncode != 0
+    output = result.stdout + result.stderr
+    assert "TRITON_BUILD_WITH_CCACHE='perhaps' is not allowed: it takes ON 1 YES TRUE Y" in output
+    # The line that announces a step.
+    assert "──" not in output
+
+
+def test_nox_names_what_has_no_counterpart(tmp_path: Path) -> None:
+    result = nox_build(TRITON_BUILD_LITTLE_KERNEL="OFF", LLVM_SYSPATH=tmp_path / "nowhere")
+    assert result.returncode != 0
+    assert "TRITON_BUILD_LITTLE_KERNEL=OFF has no counterpart here: The little-kernel" in result.stdout
+
+
+def test_cmake_knows_every_setting_that_it_is_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    prefix = _fake_llvm(tmp_path / "llvm", "19.1.7", tools=("clang", "clang++", "ld.lld"))
+    monkeypatch.setenv("LLVM_SYSPATH", str(prefix))
+    monkeypatch.setenv("TRITON_PARALLEL_LINK_JOBS", "2")
+    monkeypatch.setenv("TRITON_OFFLINE_BUILD", "1")
+    defines = settings.resolve().defines
+    lists = (checkout.ROOT / "csrc" / "CMakeLists.txt").read_text()
+    ours = {name for name in defines if not name.startswith(("CMAKE_", "FETCHCONTENT_"))}
+    assert ours == {"LLVM_SYSPATH", "TDIST_USE_LLD", "TDIST_PARALLEL_LINK_JOBS"}
+    for name in ours:
+        assert re.search(rf"^(set|option)\({name} ", lists, re.MULTILINE), name
 
 
 def test_clang_and_lld_are_used_where_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
