@@ -13,7 +13,7 @@ from typing import Any
 import light_ranks
 import pytest
 
-from triton_dist.runtime import job, native, session
+from triton_dist.runtime import job, native, rendezvous, session
 
 HEAP = 1 << 20
 GE = 3
@@ -21,7 +21,7 @@ AT_ONCE = 8.0  # seconds, on a machine that is busy with other tests
 
 
 def join(rank: int, world_size: int, endpoint: str) -> job.Job:
-    return job.attach(endpoint, rank, world_size, HEAP, timeout=25.0)
+    return job.attach(rendezvous.Endpoint(endpoint), rank, world_size, HEAP, timeout=25.0)
 
 
 def go(how: str) -> None:
@@ -238,7 +238,7 @@ def fork_a_child(rank: int, world_size: int, endpoint: str) -> list[Any]:
     child = os.fork()
     if child == 0:
         texts = [error_of(job.require, "my_pe")]
-        alone = job.attach(f"{endpoint} child of {rank}", 0, 1, HEAP, timeout=10.0)
+        alone = job.attach(rendezvous.Endpoint(f"{endpoint} child of {rank}"), 0, 1, HEAP, timeout=10.0)
         address = alone.alloc(64, clear=True)
         ctypes.c_int32.from_address(address).value = 5
         alone.finalize()

@@ -21,7 +21,9 @@ MIB = 1 << 20
 
 
 def meet(rank: int, world_size: int, endpoint: str, heap_bytes: int = MIB, timeout: float = 20.0) -> rendezvous.Meeting:
-    return rendezvous.meet(rendezvous.Call(endpoint, rank, world_size, heap_bytes, heap_bytes + 4096, timeout))
+    return rendezvous.meet(
+        rendezvous.Call(rendezvous.Endpoint(endpoint), rank, world_size, heap_bytes, heap_bytes + 4096, timeout)
+    )
 
 
 def open_descriptors() -> set[str]:
@@ -31,7 +33,7 @@ def open_descriptors() -> set[str]:
 def listens(endpoint: str) -> bool:
     """Whether anybody listens at an endpoint."""
     try:
-        rendezvous.AbstractSocket(endpoint).connect(1.0).close()
+        rendezvous.AbstractSocket(endpoint).dial(1.0).close()
     except ConnectionError:
         return False
     return True
@@ -108,7 +110,7 @@ def disturb(endpoint: str, start: float) -> None:
     while time.monotonic() < until:
         for words in (b"GET / HTTP/1.1\r\n\r\n", b"", b"\0" * 36, b"TDISTJOB", b"x" * 60000, None):
             try:
-                connection = transport.connect(1.0)
+                connection = transport.dial(1.0)
             except OSError:
                 break
             kept.append(connection)
@@ -139,12 +141,12 @@ def hello_of_another_user(endpoint: str) -> str:
     until = time.monotonic() + 20
     while time.monotonic() < until:
         try:
-            connection = address.connect(1.0)
+            connection = address.dial(1.0)
         except OSError:
             time.sleep(0.01)
             continue
         with connection, open("/dev/null", "rb") as null:
-            hello = wire.Hello(wire.PROTOCOL_VERSION, 1, 2, MIB, os.getpid(), [null.fileno()] * 2)
+            hello = wire.Hello(wire.PROTOCOL_VERSION, 1, 2, MIB, os.getpid(), address.token, [null.fileno()] * 2)
             try:
                 hello.send(connection)
                 return repr(connection.recv(1000))
@@ -183,7 +185,7 @@ def pose_as_rank_0(endpoint: str, listening: Any) -> None:
     """Listens at an endpoint of root's as the user `nobody`."""
     transport = rendezvous.AbstractSocket(endpoint)
     os.setuid(65534)
-    with transport.listen() as listener:
+    with transport.open() as listener:
         listener.settimeout(20)
         connection, _ = listener.accept()
         with connection:
@@ -279,7 +281,7 @@ def test_a_second_job_on_the_same_endpoint_is_told_so() -> None:
     until = time.monotonic() + 20
     while not listens(endpoint) and time.monotonic() < until:
         time.sleep(0.01)
-    with pytest.raises(rendezvous.RendezvousError, match=r"endpoint .* is in use: process \d+ gathers the ranks"):
+    with pytest.raises(rendezvous.RendezvousError, match=r"endpoint .* is in use: process \d+ gathers"):
         meet(0, 2, endpoint, timeout=20.0)
     # The first job is not disturbed: its other rank still comes, and they meet.
     meet(1, 2, endpoint).close()
@@ -296,8 +298,8 @@ def test_a_rank_of_another_version_is_told_so() -> None:
     while not listens(endpoint) and time.monotonic() < until:
         time.sleep(0.01)
     transport = rendezvous.AbstractSocket(endpoint)
-    with transport.connect(1.0) as connection, open("/dev/null", "rb") as null:
-        wire.Hello(99, 1, 2, MIB, os.getpid(), [null.fileno()] * 2).send(connection)
+    with transport.dial(1.0) as connection, open("/dev/null", "rb") as null:
+        wire.Hello(99, 1, 2, MIB, os.getpid(), transport.token, [null.fileno()] * 2).send(connection)
         connection.settimeout(10)
         answer = connection.recv(10000).decode()
     host.join(30)

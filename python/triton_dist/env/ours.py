@@ -83,6 +83,14 @@ TRITON_DIST_JOB_SECRET = _ours(
     since="0.1.0",
     meaning="Secret by which ranks on several hosts know that they belong to one job.",
 )
+XDG_RUNTIME_DIR = _ours(
+    "XDG_RUNTIME_DIR",
+    kinds.DIRECTORY,
+    owner="freedesktop.org",
+    unset="a directory of the user's in /tmp",
+    since="0.1.0",
+    meaning="Directory of the user's for as long as the user is logged in; the secrets of jobs are kept there.",
+)
 TRITON_DIST_MASTER_PORT = _ours(
     "TRITON_DIST_MASTER_PORT",
     kinds.PORT,

@@ -49,7 +49,7 @@ class Job:
         rank: number of this rank, from 0.
         world_size: how many ranks the job has.
         heap_bytes: symmetric heap of each rank that the user may allocate, in bytes.
-        endpoint: where the ranks met.
+        endpoint: where the ranks met, in words.
         heap: the symmetric heap; blocks of it are taken and given back by :meth:`alloc` and :meth:`free`.
     """
 
@@ -58,13 +58,15 @@ class Job:
         self.rank = call.rank
         self.world_size = call.world_size
         self.heap_bytes = call.heap_bytes
-        self.endpoint = call.endpoint
+        self.endpoint = str(call.endpoint)
         self._library = native.library()
         self._sequence = 0
         self._alone_since: float | None = None
         self._reached = [0] * call.world_size
         self._references = 0
         self._status = StatusPage(meeting.status, call.rank, call.world_size)
+        # Kept for as long as the job lasts: nobody else can listen where it has met.
+        self._claim = meeting.claim
         self._peers = Peers(call.rank, meeting.pids, meeting.pidfds, self._status)
         total = call.heap_bytes + _private_bytes(call.world_size)
         try:
@@ -292,6 +294,8 @@ class Job:
             _unmap_if_unused()
 
     def _close(self) -> None:
+        if self._claim is not None:
+            self._claim.close()
         self._peers.close()
         self._status.close()
 
@@ -385,7 +389,7 @@ def require(name: str) -> Job:
     raise RuntimeError(f"{name} needs shmem to be initialised: call aclshmem_init first")
 
 
-def attach(endpoint: str, rank: int, world_size: int, heap_bytes: int, timeout: float) -> Job:
+def attach(endpoint: rendezvous.Endpoint, rank: int, world_size: int, heap_bytes: int, timeout: float) -> Job:
     """Joins the job that meets at `endpoint`: waits for all ranks, at most `timeout` seconds, and maps their heaps.
 
     `heap_bytes` of each rank can be allocated. Only pages that are used cost memory.

@@ -1,11 +1,16 @@
 """How the ranks of a job find each other and hand round their memory.
 
-The ranks of one host meet at an *endpoint*, any text that they all know. Rank 0 listens there, every rank brings its
-segment (a memfd) and a pidfd of itself, and once all have come, rank 0 gives everything to everyone. Descriptors
-travel over a UNIX socket in the abstract name space: there is no file and no port, so nothing is left after a crash
-and the same endpoint can be used again at once.
+The ranks of one host meet at an *endpoint*. Rank 0 listens there, every rank brings its segment (a memfd) and a pidfd
+of itself, and once all have come, rank 0 gives everything to everyone. Descriptors travel over a UNIX socket in the
+abstract name space: there is no file, so nothing is left after a crash.
 
-What goes wrong is told to every rank in the same words: rank 0 stays for a moment to tell those who come late.
+- Where the endpoint is an address, ranks meet over TCP first (meeting/tcp.py): each proves that it knows the secret of
+  the job, and is told the name of the UNIX socket, which is random. Rank 0 keeps the port until the job ends, as
+  aclshmem does, and the same port can be used again at once.
+- Within a lease of NPUs, the endpoint is a name that only the job has, and the name of the UNIX socket comes from it.
+
+What goes wrong is told to every rank in the same words: rank 0 stays for a moment to tell those who come late, also
+where it cannot listen at all.
 
 Anybody on the host can reach an abstract socket. Both sides therefore ask the kernel who the other one is, and
 connections of other users, or without a proper hello, are dropped without disturbing the meeting.
@@ -14,25 +19,31 @@ connections of other users, or without a proper hello, are dropped without distu
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 
 from triton_dist.runtime.meeting.call import Call as Call
 from triton_dist.runtime.meeting.call import Meeting as Meeting
-from triton_dist.runtime.meeting.call import RendezvousError as RendezvousError
-from triton_dist.runtime.meeting.call import RendezvousTimeoutError as RendezvousTimeoutError
+from triton_dist.runtime.meeting.endpoint import Endpoint as Endpoint
+from triton_dist.runtime.meeting.errors import RendezvousError as RendezvousError
+from triton_dist.runtime.meeting.errors import RendezvousTimeoutError as RendezvousTimeoutError
 from triton_dist.runtime.meeting.guest import visit
 from triton_dist.runtime.meeting.host import Host
+from triton_dist.runtime.meeting.tcp import TcpAddress as TcpAddress
 from triton_dist.runtime.meeting.transport import AbstractSocket as AbstractSocket
 from triton_dist.runtime.meeting.transport import Transport as Transport
 
+logger = logging.getLogger("aclshmem.rendezvous")
 
-def meet(call: Call, transport: Transport | None = None) -> Meeting:
+
+def meet(call: Call) -> Meeting:
     """Waits until all ranks of the job have come, and gives each the segments of all.
 
     Raises:
         ValueError: rank, world size or a size is not possible.
         RendezvousTimeoutError: ranks did not come within `call.timeout` seconds.
-        RendezvousError: the ranks do not agree, two have one number, the endpoint is in use, or one ended meanwhile.
+        RendezvousError: the ranks do not agree, two have one number, the endpoint is in use, cannot be listened at or
+            is not known, or a rank ended meanwhile.
     """
     rank, world_size = call.rank, call.world_size
     if world_size < 1:
@@ -45,7 +56,17 @@ def meet(call: Call, transport: Transport | None = None) -> Meeting:
         os.ftruncate(segment, call.segment_bytes)
         pidfd = os.pidfd_open(os.getpid())
         own.callback(os.close, pidfd)
-        transport = transport or AbstractSocket(call.endpoint)
+        transport = _transport(call)
+        own.callback(transport.close)
         if rank == 0:
-            return Host(call, transport).receive((segment, pidfd))
-        return visit(call, transport, (segment, pidfd))
+            meeting = Host(call, transport).receive((segment, pidfd))
+        else:
+            meeting = visit(call, transport, (segment, pidfd))
+    logger.info("rank %d has met the %d ranks at %s", rank, world_size, call.endpoint)
+    return meeting
+
+
+def _transport(call: Call) -> Transport:
+    if call.endpoint.address is None:
+        return AbstractSocket(call.endpoint.name)
+    return TcpAddress(call.endpoint, call.world_size)

@@ -1,25 +1,14 @@
-"""What a rank asks of a rendezvous, what it takes home, and the errors that end one."""
+"""What a rank asks of a rendezvous, and what it takes home."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 
+from triton_dist.runtime.meeting.endpoint import Endpoint
+from triton_dist.runtime.meeting.errors import RendezvousError
+from triton_dist.runtime.meeting.transport import Claim
 from triton_dist.runtime.status_page import SLOT_BYTES
-
-# The end of every message of a time-out.
-TIMEOUT_ADVICE = (
-    "every process of the job must initialise shmem with this endpoint. "
-    "TRITON_DIST_HEAP_TIMEOUT or option_attr.shm_init_timeout sets the time"
-)
-
-
-class RendezvousError(RuntimeError):
-    """The ranks of a job could not meet. The text names the ranks, what they said and what to do."""
-
-
-class RendezvousTimeoutError(RendezvousError, TimeoutError):
-    """A rank never came."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +24,7 @@ class Call:
         timeout: how long to wait for the others, in seconds.
     """
 
-    endpoint: str
+    endpoint: Endpoint
     rank: int
     world_size: int
     heap_bytes: int
@@ -64,12 +53,14 @@ class Meeting:
         pidfds: pidfds by rank, the own one included; readable once that process has ended.
         pids: process ids by rank, as each process sees itself.
         status: memfd of the status page, zeroed, shared by all ranks: `Call.status_bytes` bytes.
+        claim: what keeps the port for the job, on rank 0 of one that has a port; the job closes it at its end.
     """
 
     segments: list[int]
     pidfds: list[int]
     pids: list[int]
     status: int
+    claim: Claim | None = None
 
     @classmethod
     def of_descriptors(cls, fds: list[int], pids: list[int]) -> Meeting:
@@ -86,6 +77,9 @@ class Meeting:
         self.close_memory()
         close_all(self.pidfds)
         self.pidfds = []
+        if self.claim is not None:
+            self.claim.close()
+            self.claim = None
 
 
 def close_all(fds: list[int]) -> None:

@@ -8,15 +8,9 @@ import socket
 import time
 
 from triton_dist.runtime.meeting import wire
-from triton_dist.runtime.meeting.call import (
-    TIMEOUT_ADVICE,
-    Call,
-    Meeting,
-    RendezvousError,
-    RendezvousTimeoutError,
-    close_all,
-)
-from triton_dist.runtime.meeting.transport import Transport
+from triton_dist.runtime.meeting.call import Call, Meeting, close_all
+from triton_dist.runtime.meeting.errors import TIMEOUT_ADVICE, RendezvousError, RendezvousTimeoutError
+from triton_dist.runtime.meeting.transport import Transport, peer
 
 # Rank 0 may have begun to wait only just now, and its clock decides; this much more is for a busy machine.
 _PATIENCE_SECONDS = 5.0
@@ -26,37 +20,40 @@ def visit(call: Call, transport: Transport, own: tuple[int, int]) -> Meeting:
     """Goes to rank 0 until it has been received; `own` are segment and pidfd of this rank."""
     deadline = time.monotonic() + call.timeout
     while True:
-        with _connect(call, transport, deadline) as connection:
-            pid, uid = transport.peer(connection)
+        connection, token = _connect(call, transport, deadline)
+        with connection:
+            pid, uid = peer(connection)
             if uid != os.geteuid():
                 raise RendezvousError(
                     f"process {pid} of user {uid} listens at endpoint {call.endpoint} in place of rank 0: "
                     "choose another ip_port or SHMEM_UID_SESSION_ID"
                 )
-            meeting = _stay(call, connection, pid, own)
+            meeting = _stay(call, connection, pid, token, own)
         if meeting is not None:
             return meeting
         time.sleep(wire.RETRY_SECONDS)
 
 
-def _connect(call: Call, transport: Transport, deadline: float) -> socket.socket:
+def _connect(call: Call, transport: Transport, deadline: float) -> tuple[socket.socket, bytes]:
     while (left := deadline - time.monotonic()) > 0:
         try:
-            return transport.connect(min(left, wire.SLICE_SECONDS))
-        except (ConnectionError, TimeoutError, BlockingIOError):
+            return transport.connect(call.rank, left)
+        except OSError:
+            # Nobody listens yet, the way there is not there yet, or too many want in at once.
             time.sleep(min(left, wire.RETRY_SECONDS))
+    why = transport.why_not()
     raise RendezvousTimeoutError(
         f"rank 0 of {call.world_size} did not come to {call.endpoint} within {call.timeout:g} s "
-        f"(seen from rank {call.rank}): {TIMEOUT_ADVICE}"
+        f"(seen from rank {call.rank}): {f'{why}; ' if why else ''}{TIMEOUT_ADVICE}"
     )
 
 
-def _stay(call: Call, connection: socket.socket, host_pid: int, own: tuple[int, int]) -> Meeting | None:
+def _stay(call: Call, connection: socket.socket, host_pid: int, token: bytes, own: tuple[int, int]) -> Meeting | None:
     """One visit at the process that listens; None when it closed the door before it took notice of this rank."""
     deadline = time.monotonic() + call.timeout + _PATIENCE_SECONDS
     try:
         try:
-            wire.Hello.of(call, own).send(connection)
+            wire.Hello.of(call, token, own).send(connection)
             head = wire.receive(connection, deadline)
         except ConnectionError:
             if _has_ended(host_pid):

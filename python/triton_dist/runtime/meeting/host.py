@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import selectors
 import socket
@@ -13,20 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_dist.runtime.meeting import wire
-from triton_dist.runtime.meeting.call import (
-    TIMEOUT_ADVICE,
-    Call,
-    Meeting,
-    RendezvousError,
-    RendezvousTimeoutError,
-    close_all,
-)
-from triton_dist.runtime.meeting.transport import Transport
+from triton_dist.runtime.meeting.call import Call, Meeting, close_all
+from triton_dist.runtime.meeting.errors import TIMEOUT_ADVICE, RendezvousError, RendezvousTimeoutError
+from triton_dist.runtime.meeting.transport import Claim, Entrance, Transport, peer
+
+logger = logging.getLogger("aclshmem.rendezvous")
 
 # How long a failed rank 0 stays to tell ranks that come late what happened.
 _GRACE_SECONDS = 1.0
 # How long rank 0 retries where another process listens: that one may be ending.
 _TAKEN_SECONDS = 1.5
+# How long a connection to the UNIX socket may say nothing.
+_STRANGER_SECONDS = 10.0
 
 
 @dataclass
@@ -56,14 +55,19 @@ class Host:
     def receive(self, own: tuple[int, int]) -> Meeting:
         """Gathers all ranks and gives each the descriptors of all; `own` are segment and pidfd of rank 0."""
         try:
-            if self._call.world_size > 1:
-                self._gather(time.monotonic() + self._call.timeout)
+            claim = None
+            if self._call.world_size > 1 or self._transport.has_port:
+                claim = self._gather(time.monotonic() + self._call.timeout)
             try:
                 meeting = self._share(own)
-            except RendezvousError as failure:
-                for guest in self._guests.values():
-                    wire.send_failure(guest.connection, failure)
+            except BaseException as failure:
+                if claim is not None:
+                    claim.close()
+                if isinstance(failure, RendezvousError):
+                    for guest in self._guests.values():
+                        wire.send_failure(guest.connection, failure)
                 raise
+            meeting.claim = claim
             for guest in self._guests.values():
                 with contextlib.suppress(OSError):  # it has ended since: its pidfd tells
                     wire.send(guest.connection, {"go": True})
@@ -74,21 +78,32 @@ class Host:
 
     # ------------------------------------------------------------------------------------------- gather
 
-    def _gather(self, deadline: float) -> None:
-        """Waits for a hello of every other rank."""
-        with self._listen() as listener, contextlib.closing(_Door(self._call, self._transport, listener)) as door:
-            try:
-                while len(self._guests) < self._call.world_size - 1:
-                    left = deadline - time.monotonic()
-                    if left <= 0:
-                        raise RendezvousTimeoutError(self._missing())
-                    for connection in door.knocking(min(left, wire.SLICE_SECONDS)):
-                        self._admit(connection, door)
-            except RendezvousError as failure:
-                self._tell(failure, door)
-                raise
+    def _gather(self, deadline: float) -> Claim | None:
+        """Waits for a hello of every other rank; returns what keeps the port for the job."""
+        try:
+            entrance = self._listen()
+        except RendezvousError as failure:
+            self._tell_latecomers(failure)
+            raise
+        logger.info("rank 0 listens at %s for %d other ranks", self._call.endpoint, self._call.world_size - 1)
+        try:
+            with contextlib.closing(_Door(self._call, entrance)) as door:
+                try:
+                    while len(self._guests) < self._call.world_size - 1:
+                        left = deadline - time.monotonic()
+                        if left <= 0:
+                            raise RendezvousTimeoutError(self._missing(entrance))
+                        for connection in door.knocking(min(left, wire.SLICE_SECONDS)):
+                            self._admit(connection, door)
+                except RendezvousError as failure:
+                    self._tell(failure, door)
+                    raise
+        except BaseException:
+            entrance.close()
+            raise
+        return entrance.withdraw()
 
-    def _listen(self) -> socket.socket:
+    def _listen(self) -> Entrance:
         give_up = time.monotonic() + min(_TAKEN_SECONDS, self._call.timeout)
         while True:
             try:
@@ -98,19 +113,19 @@ class Host:
                     raise RendezvousError(f"rank 0 cannot listen at {self._call.endpoint}: {error}") from None
                 if time.monotonic() >= give_up:
                     raise RendezvousError(
-                        f"endpoint {self._call.endpoint} is in use: {self._holder()} gathers the ranks of a job there. "
-                        "Either two processes have rank 0, or two jobs start at one endpoint at the same time: "
+                        f"endpoint {self._call.endpoint} is in use: {self._transport.holder()}. "
+                        "Either two processes have rank 0, or two jobs use one endpoint at the same time: "
                         "give each job its own ip_port or SHMEM_UID_SESSION_ID"
                     ) from None
             time.sleep(wire.RETRY_SECONDS)
 
-    def _holder(self) -> str:
-        try:
-            with self._transport.connect(wire.SLICE_SECONDS) as connection:
-                pid, _ = self._transport.peer(connection)
-        except OSError:
-            return "another process"
-        return f"process {pid}"
+    def _tell_latecomers(self, failure: RendezvousError) -> None:
+        """Tells the other ranks, for a moment, that this one cannot listen."""
+        listener = self._transport.listen_for_latecomers()
+        if listener is not None:
+            entrance = Entrance(listener, b"")
+            with contextlib.closing(entrance), contextlib.closing(_Door(self._call, entrance)) as door:
+                self._tell(failure, door)
 
     def _admit(self, connection: socket.socket, door: _Door) -> None:
         """Hears what a connection says; drops it unless that is a proper hello."""
@@ -128,6 +143,10 @@ class Host:
             door.tell(connection, failure)
             raise failure from None
         if hello is None:
+            door.drop(connection)
+            return
+        if not door.entrance.admits(hello.token, hello.rank):
+            hello.close()
             door.drop(connection)
             return
         guest = _Guest(connection, hello)
@@ -167,12 +186,14 @@ class Host:
                 "Either my_rank is wrong in one of them, or two jobs use one endpoint at the same time"
             )
 
-    def _missing(self) -> str:
+    def _missing(self, entrance: Entrance) -> str:
         call = self._call
         missing = [rank for rank in range(1, call.world_size) if rank not in self._guests]
         ranks = f"rank {missing[0]}" if len(missing) == 1 else f"ranks {', '.join(map(str, missing))}"
+        refused = entrance.describe_refused()
         return (
-            f"{ranks} of {call.world_size} did not come to {call.endpoint} within {call.timeout:g} s: {TIMEOUT_ADVICE}"
+            f"{ranks} of {call.world_size} did not come to {call.endpoint} within {call.timeout:g} s: "
+            f"{f'{refused}; ' if refused else ''}{TIMEOUT_ADVICE}"
         )
 
     def _tell(self, failure: RendezvousError, door: _Door) -> None:
@@ -181,19 +202,26 @@ class Host:
             guest.hello.close()  # room for those who come late, if descriptors were what failed
             door.tell(guest.connection, failure)
         until = time.monotonic() + _GRACE_SECONDS
-        with contextlib.suppress(RendezvousError):  # one failure is enough
-            while door.told < self._call.world_size - 1 and (left := until - time.monotonic()) > 0:
+        while door.told < self._call.world_size - 1 and (left := until - time.monotonic()) > 0:
+            try:
                 for connection in door.knocking(left):
-                    try:
-                        hello = wire.Hello.receive(connection)
-                    except wire.TooManyFilesError:
-                        door.tell(connection, failure)
-                        continue
-                    if hello is None:
-                        door.drop(connection)
-                    else:
-                        hello.close()
-                        door.tell(connection, failure)
+                    self._tell_one(connection, failure, door)
+            except RendezvousError:  # one failure is enough
+                time.sleep(wire.RETRY_SECONDS)
+
+    def _tell_one(self, connection: socket.socket, failure: RendezvousError, door: _Door) -> None:
+        try:
+            hello = wire.Hello.receive(connection)
+        except wire.TooManyFilesError:
+            door.tell(connection, failure)
+            return
+        if hello is None:
+            door.drop(connection)
+        else:
+            # Its token counts as shown: that it ends now is no surprise.
+            door.entrance.admits(hello.token, hello.rank)
+            hello.close()
+            door.tell(connection, failure)
 
     # -------------------------------------------------------------------------------------------- share
 
@@ -247,24 +275,27 @@ class Host:
 
 
 class _Door:
-    """The listening socket and the connections of those who have not been told anything yet.
+    """An entrance and the connections of those who have not been told anything yet.
 
     Attributes:
+        entrance: where they come in.
         told: how many were told of a failure.
     """
 
-    def __init__(self, call: Call, transport: Transport, listener: socket.socket) -> None:
+    def __init__(self, call: Call, entrance: Entrance) -> None:
+        """The entrance stays somebody else's to close."""
+        self.entrance = entrance
         self.told = 0
         self._call = call
-        self._transport = transport
-        self._listener = listener
         self._selector = selectors.DefaultSelector()
-        self._strangers: set[socket.socket] = set()
-        listener.setblocking(False)
-        self._selector.register(listener, selectors.EVENT_READ)
+        self._strangers: dict[socket.socket, float] = {}
+        entrance.listener.setblocking(False)
+        self._selector.register(entrance.listener, selectors.EVENT_READ)
+        if entrance.reception is not None:
+            self._selector.register(entrance.reception, selectors.EVENT_READ)
 
     def close(self) -> None:
-        """Closes what nobody else closes; not the listener."""
+        """Closes what nobody else closes."""
         self._selector.close()
         for connection in self._strangers:
             connection.close()
@@ -273,33 +304,39 @@ class _Door:
         """Connections that have something to say, or have ended; waits for them at most so long.
 
         Raises:
-            RendezvousError: this process may not open more files.
+            RendezvousError: this process may not open more files, or a rank cannot be let in.
         """
         for key, _ in self._selector.select(seconds):
-            if key.fileobj is self._listener:
+            if key.fileobj is self.entrance.listener:
                 self._open()
-            else:
-                assert isinstance(key.fileobj, socket.socket)
+            elif isinstance(key.fileobj, socket.socket):
                 yield key.fileobj
+        if self.entrance.reception is not None:
+            self.entrance.reception.attend()
+        oldest = time.monotonic() - _STRANGER_SECONDS
+        for connection in [each for each, since in self._strangers.items() if since < oldest]:
+            self.drop(connection)
 
     def _open(self) -> None:
         """Takes in whoever is there, but not other users."""
         try:
-            connection, _ = self._listener.accept()
+            connection, _ = self.entrance.listener.accept()
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise self._call.out_of_descriptors(error) from None
             return  # the other side has gone already
-        if self._transport.peer(connection)[1] != os.geteuid():
+        uid = peer(connection)[1]
+        if uid != os.geteuid():
+            logger.warning("a process of user %d was turned away from %s", uid, self._call.endpoint)
             connection.close()
             return
         connection.setblocking(False)
-        self._strangers.add(connection)
+        self._strangers[connection] = time.monotonic()
         self._selector.register(connection, selectors.EVENT_READ)
 
     def admit(self, connection: socket.socket) -> None:
         """It is somebody else's to close now; that it ends is still noticed here."""
-        self._strangers.discard(connection)
+        self._strangers.pop(connection, None)
 
     def tell(self, connection: socket.socket, failure: RendezvousError) -> None:
         """Tells it what failed, and has nothing more to do with it."""
@@ -310,5 +347,5 @@ class _Door:
     def drop(self, connection: socket.socket) -> None:
         """Closes it."""
         self._selector.unregister(connection)
-        self._strangers.discard(connection)
+        self._strangers.pop(connection, None)
         connection.close()

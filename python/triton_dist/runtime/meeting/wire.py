@@ -1,8 +1,8 @@
 """The messages of a rendezvous.
 
-A rank says hello with its two descriptors (segment, pidfd). Rank 0 answers with a failure, or with `pids`, the count
-of `descriptors`, and messages that carry these. The rank answers `taken`, or a failure, and rank 0 says `go` once all
-have. Everything but the hello is JSON.
+A rank says hello with its token and its two descriptors (segment, pidfd). Rank 0 answers with a failure, or with
+`pids`, the count of `descriptors`, and messages that carry these. The rank answers `taken`, or a failure, and rank 0
+says `go` once all have. Everything but the hello is JSON.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from triton_dist.runtime.meeting.call import Call, RendezvousError, RendezvousTimeoutError, close_all
+from triton_dist.runtime.meeting.call import Call, close_all
+from triton_dist.runtime.meeting.errors import RendezvousError, RendezvousTimeoutError
+from triton_dist.runtime.meeting.handshake import TOKEN_BYTES
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 # How often what waits looks up, and how long what must be tried again pauses, in seconds.
 SLICE_SECONDS = 0.1
 RETRY_SECONDS = 0.02
 
 _MAGIC = b"TDISTJOB"
-# magic, protocol version, rank, world size, heap bytes, process id
-_HELLO = struct.Struct("=8sIiiqq")
+# magic, protocol version, rank, world size, heap bytes, process id, token
+_HELLO = struct.Struct(f"=8sIiiqq{TOKEN_BYTES}s")
 _MESSAGE_BYTES = 1 << 16
 # What the kernel takes in one message (SCM_MAX_FD).
 _FDS_MOST = 253
@@ -48,6 +50,7 @@ class Hello:
         world_size: ranks of its job.
         heap_bytes: symmetric heap that it wants, in bytes.
         pid: its process id, as it sees itself.
+        token: shows that it was let in; 32 bytes.
         fds: its segment and its pidfd; none once they are closed.
     """
 
@@ -56,16 +59,17 @@ class Hello:
     world_size: int
     heap_bytes: int
     pid: int
+    token: bytes
     fds: list[int]
 
     @classmethod
-    def of(cls, call: Call, fds: tuple[int, int]) -> Hello:
+    def of(cls, call: Call, token: bytes, fds: tuple[int, int]) -> Hello:
         """What this process says."""
-        return cls(PROTOCOL_VERSION, call.rank, call.world_size, call.heap_bytes, os.getpid(), list(fds))
+        return cls(PROTOCOL_VERSION, call.rank, call.world_size, call.heap_bytes, os.getpid(), token, list(fds))
 
     def send(self, connection: socket.socket) -> None:
         """Says it."""
-        values = (self.version, self.rank, self.world_size, self.heap_bytes, self.pid)
+        values = (self.version, self.rank, self.world_size, self.heap_bytes, self.pid, self.token)
         socket.send_fds(connection, [_HELLO.pack(_MAGIC, *values)], self.fds)
 
     @classmethod
@@ -80,9 +84,9 @@ class Hello:
         except OSError:
             return None
         if len(message) == _HELLO.size and len(fds) == 2:
-            magic, version, rank, world_size, heap_bytes, pid = _HELLO.unpack(message)
+            magic, version, rank, world_size, heap_bytes, pid, token = _HELLO.unpack(message)
             if magic == _MAGIC:
-                return cls(version, rank, world_size, heap_bytes, pid, fds)
+                return cls(version, rank, world_size, heap_bytes, pid, token, fds)
         close_all(fds)
         return None
 

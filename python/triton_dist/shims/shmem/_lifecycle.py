@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from triton_dist import __version__, env
-from triton_dist.runtime import job, session
+from triton_dist.runtime import job, session, shmem_log
 
 from ._arguments import integer
 from ._types import InitAttr, InitMode, InitStatus, InstanceContext, OpEngineType, UniqueId, check_instance_id
@@ -34,11 +34,14 @@ __all__ = [
     "set_log_level",
 ]
 
-logger = logging.getLogger("aclshmem")
+logger = shmem_log.logger
 
 # aclshmem's levels, DEBUG to FATAL, in Python's.
-_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+_LEVELS = tuple(shmem_log.LEVELS.values())
 _UID_PREFIX = b"triton-dist:"
+
+# The instance that the job of this process is; 0 where it is in none.
+_instance = 0
 
 
 def aclshmem_init(attributes: InitAttr) -> int:
@@ -53,36 +56,59 @@ def aclshmem_init(attributes: InitAttr) -> int:
 
 def aclshmemx_init_attr(bootstrap_flags: InitMode, attributes: InitAttr) -> int:
     """As `aclshmem_init`; with InitMode.UNIQUEID the ranks meet by the unique id in `attributes`."""
+    global _instance
     if not isinstance(attributes, InitAttr):
         raise TypeError(f"attributes must be an InitAttr, not {attributes!r}")
     if bootstrap_flags == InitMode.MPI:
         raise NotImplementedError("InitMode.MPI: the simulator has no MPI; use InitMode.DEFAULT or InitMode.UNIQUEID")
-    if attributes.instance_id:
-        raise NotImplementedError(
-            f"instance_id {attributes.instance_id}: a process is in one job at a time on simulated NPUs (instance 0)"
+    with _logging_errors("initialisation"):
+        if job.current() is not None and attributes.instance_id != _instance:
+            raise NotImplementedError(
+                f"instance_id {attributes.instance_id}: a process is in one job at a time on simulated NPUs, and this "
+                f"one is in that of instance {_instance}"
+            )
+        unique_id = attributes._unique_id
+        if bootstrap_flags == InitMode.UNIQUEID:
+            if unique_id is None:
+                raise ValueError("InitMode.UNIQUEID needs attributes of aclshmemx_set_attr_uniqueid_args")
+            endpoint = session.endpoint_of_unique_id(_text_of(unique_id))
+        else:
+            endpoint = session.endpoint(attributes.ip_port, attributes.instance_id)
+        timeout = attributes.option_attr.init_timeout()
+        logger.info("rank %d of %d initialises shmem at %s", attributes.my_rank, attributes.n_ranks, endpoint)
+        job.attach(
+            endpoint,
+            attributes.my_rank,
+            attributes.n_ranks,
+            attributes.local_mem_size,
+            env.TRITON_DIST_HEAP_TIMEOUT.get() if timeout is None else float(timeout),
         )
-    unique_id = attributes._unique_id
-    if bootstrap_flags == InitMode.UNIQUEID:
-        if unique_id is None:
-            raise ValueError("InitMode.UNIQUEID needs attributes of aclshmemx_set_attr_uniqueid_args")
-        endpoint = _endpoint_of(unique_id)
-    else:
-        endpoint = session.endpoint(attributes.ip_port)
-    timeout = attributes.option_attr.init_timeout()
-    job.attach(
-        endpoint,
-        attributes.my_rank,
-        attributes.n_ranks,
-        attributes.local_mem_size,
-        env.TRITON_DIST_HEAP_TIMEOUT.get() if timeout is None else float(timeout),
-    )
+    _instance = attributes.instance_id
     return 0
 
 
+@contextlib.contextmanager
+def _logging_errors(what: str) -> Iterator[None]:
+    shmem_log.configure()
+    try:
+        yield
+    except Exception as error:
+        logger.error("%s failed: %s: %s", what, type(error).__name__, error)
+        raise
+
+
 def aclshmem_get_unique_id() -> bytes:
-    """A new unique id, 512 bytes. One rank makes it and sends it to all."""
+    """A new unique id, 512 bytes. Rank 0 makes it and sends it to all.
+
+    It says where rank 0 listens: see `triton_dist.runtime.session.new_unique_id` for the variables that decide.
+
+    Raises:
+        ValueError: one of these variables is malformed, or its interface is unknown or has no such address.
+        RuntimeError: the host name in SHMEM_UID_SESSION_ID is unknown.
+    """
     unique_id = UniqueId()
-    unique_id.internal = (_UID_PREFIX + secrets.token_hex(16).encode()).ljust(500, b"\0")
+    with _logging_errors("a unique id"):
+        unique_id.internal = (_UID_PREFIX + session.new_unique_id().encode()).ljust(500, b"\0")
     return unique_id.to_bytes()
 
 
@@ -100,31 +126,36 @@ def aclshmemx_set_attr_uniqueid_args(my_pe: int, n_pes: int, local_mem_size: int
     """Fills in `attr` for initialisation by unique id. Returns 0."""
     if not isinstance(uid, UniqueId):
         raise TypeError(f"uid must be a UniqueId, not {uid!r}")
-    _endpoint_of(uid)
+    session.endpoint_of_unique_id(_text_of(uid))
     attr.my_rank, attr.n_ranks, attr.local_mem_size = my_pe, n_pes, local_mem_size
     attr._unique_id = UniqueId.from_bytes(uid.to_bytes())
     return 0
 
 
-def _endpoint_of(unique_id: UniqueId) -> str:
+def _text_of(unique_id: UniqueId) -> str:
+    """What `session.new_unique_id` has put into a unique id. Raises ValueError where that cannot be."""
     text = unique_id.internal.rstrip(b"\0")
-    if not text.startswith(_UID_PREFIX):
+    if not text.startswith(_UID_PREFIX) or not text.isascii():
         raise ValueError("this unique id was not made by aclshmem_get_unique_id of the simulator")
-    return f"unique id {text[len(_UID_PREFIX) :].decode(errors='replace')}"
+    return text[len(_UID_PREFIX) :].decode("ascii")
 
 
 def aclshmem_finalize() -> int:
     """Leaves the job; collective. Returns 0, also where this process is in no job."""
+    global _instance
     current = job.current()
     if current is not None:
-        current.finalize()
+        _instance = 0
+        with _logging_errors("aclshmem_finalize"):
+            current.finalize()
+        logger.info("rank %d has finalized shmem", current.rank)
     return 0
 
 
 def aclshmemx_finalize(instance_id: int) -> int:
-    """Leaves the job of an instance; the simulator has instance 0."""
-    if check_instance_id(instance_id):
-        raise NotImplementedError(f"aclshmemx_finalize({instance_id}): simulated NPUs have instance 0 only")
+    """Leaves the job of an instance; a process has one at a time. Returns 0, also where it is in no job."""
+    if check_instance_id(instance_id) != _instance and job.current() is not None:
+        raise ValueError(f"aclshmemx_finalize({instance_id}): this process is in the job of instance {_instance}")
     return aclshmem_finalize()
 
 
@@ -135,14 +166,12 @@ def aclshmemx_init_status() -> InitStatus:
 
 def aclshmemx_instance_ctx_get() -> InstanceContext | None:
     """The active instance, or None where this process is in no job."""
-    return None if job.current() is None else InstanceContext(0)
+    return None if job.current() is None else InstanceContext(_instance)
 
 
 def aclshmemx_instance_ctx_set(instance_id: int) -> int:
-    """Makes an instance the active one. Returns 0, or -1 where this process is in no job."""
-    if check_instance_id(instance_id):
-        raise NotImplementedError(f"aclshmemx_instance_ctx_set({instance_id}): simulated NPUs have instance 0 only")
-    return -1 if job.current() is None else 0
+    """Makes an instance the active one. Returns 0, or -1 where this process is not in the job of that instance."""
+    return 0 if check_instance_id(instance_id) == _instance and job.current() is not None else -1
 
 
 def aclshmem_global_exit(status: int) -> None:
@@ -162,7 +191,8 @@ def aclshmem_info_get_name() -> str:
 
 
 def set_conf_store_tls(enable: bool, tls_info: str) -> int:
-    """Returns 0. Ranks meet within the host, over a socket that no other user reads: there is nothing to encrypt."""
+    """Returns 0. Ranks share the memory of one host, and prove to each other over TCP that they belong to one job:
+    what they say there is no secret, so there is nothing to encrypt."""
     if not isinstance(enable, bool) or not isinstance(tls_info, str):
         raise TypeError(f"set_conf_store_tls takes a bool and a str, not {enable!r} and {tls_info!r}")
     return 0
@@ -186,11 +216,12 @@ def aclshmemx_set_qp_num(engine: OpEngineType, qp_num: int) -> int:
 
 
 def set_log_level(level: int) -> int:
-    """Sets the level of the logger `aclshmem`, from 0 (DEBUG) to 4 (FATAL). Returns 0, or -1 for another level."""
+    """Sets the level of the log, from 0 (DEBUG) to 4 (FATAL), in place of SHMEM_LOG_LEVEL. Returns 0, or -1 for
+    another level."""
     number = integer(level, "level", "set_log_level")
     if not 0 <= number < len(_LEVELS):
         return -1
-    logger.setLevel(_LEVELS[number])
+    shmem_log.set_level(_LEVELS[number])
     return 0
 
 

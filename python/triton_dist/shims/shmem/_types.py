@@ -115,7 +115,7 @@ class OptionalAttr(TypedAttributes):
             TRITON_DIST_HEAP_TIMEOUT decides.
         shm_create_timeout: not used by the simulator, which makes heaps at initialisation.
         control_operation_timeout: not used by the simulator, which watches its peers instead.
-        sockFd: not used by the simulator, which opens no port.
+        sockFd: not used by the simulator, which listens on a socket of its own.
     """
 
     __slots__ = (
@@ -168,10 +168,11 @@ class InitAttr(TypedAttributes):
     Attributes:
         my_rank: number of this process, from 0.
         n_ranks: number of processes.
-        ip_port: where the job meets, `tcp://host:port`.
+        ip_port: where rank 0 listens, `tcp://host:port` or `tcp6://[address]:port`; port 0 stands for the port of
+            the instance in SHMEM_INSTANCE_PORT_RANGE.
         local_mem_size: symmetric heap of each process, in bytes.
         option_attr: the optional part.
-        instance_id: from 0 to 254; the simulator has instance 0 only.
+        instance_id: from 0 to 254; a process has one instance at a time on simulated NPUs.
     """
 
     __slots__ = ("my_rank", "n_ranks", "ip_port", "local_mem_size", "option_attr", "instance_id", "_unique_id")

@@ -50,7 +50,7 @@ def init(
         mpi_comm: no meaning.
         initializer_method: "uid".
         mem_size: symmetric heap of each process, in bytes.
-        instance_id: 0 on simulated NPUs.
+        instance_id: number of the instance; a process is in one job at a time on simulated NPUs.
 
     Raises:
         AclshmemInvalid: an argument is missing or not possible.

@@ -1,4 +1,4 @@
-"""Instances of shmem in one process. Simulated NPUs have one, number 0."""
+"""Instances of shmem in one process. On simulated NPUs a process has one at a time, of any number."""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ import ctypes
 import logging
 from collections.abc import Iterator
 
+from triton_dist.runtime import shmem_log
+
 from .._lifecycle import aclshmemx_instance_ctx_get
 from .._types import MemType as MemType
 from .._types import check_instance_id
@@ -162,8 +164,8 @@ def setup_aclshmem_logger(log_level: str = "ERROR", log_file_path: str | None = 
     level = logging.getLevelName(log_level.upper())
     if not isinstance(level, int):
         raise ValueError(f"log_level is {log_level!r}: it must be DEBUG, INFO, WARNING, ERROR or CRITICAL")
-    logger = logging.getLogger("aclshmem")
-    logger.setLevel(level)
+    logger = shmem_log.logger
+    shmem_log.set_level(level)
     for handler in list(logger.handlers):
         if getattr(handler, "_of_setup", False):
             logger.removeHandler(handler)
