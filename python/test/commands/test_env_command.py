@@ -334,6 +334,30 @@ def test_a_contradiction_is_a_hint(
     assert says in the["message"]
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"SHMEM_LOG_TO_STDOUT": "0", "SHMEM_LOG_PATH": "/tmp"},
+        {"TRITON_DUMP_DIR": "/tmp", "TRITON_KERNEL_DUMP": "1"},
+        {"TRITON_OVERRIDE_DIR": "/", "TRITON_KERNEL_OVERRIDE": "1"},
+        {"TRITON_INTERPRET": "1", "TRITON_COMPILE_ONLY": "0"},
+        {"TRITON_ASCEND_ARCH": "Ascend910B1", "TRITON_DIST_SIM_SOC": "Ascend910B1"},
+        {"RANK": "1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "2", "SHMEM_CYCLE_PROF_PE": "1"},
+    ],
+)
+def test_what_goes_together(run: Any, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert [each for each in findings(run) if each["kind"] != "no effect"] == []
+
+
+def test_the_simulator_has_fewer_socs_than_there_are(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_ASCEND_ARCH", "Ascend310B1")
+    assert findings(run, "--backend", "ascend") == []
+    (found,) = findings(run, "--backend", "sim")
+    assert found["kind"] == "bad value"
+
+
 def test_two_build_types_are_an_error(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEBUG", "1")
     monkeypatch.setenv("REL_WITH_DEB_INFO", "on")
@@ -386,7 +410,8 @@ def test_variables_with_one_reason_share_a_line(run: Any, monkeypatch: pytest.Mo
 
 def test_errors_come_first_and_in_words(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHMEM_UID_SESION_ID", "x")
-    monkeypatch.setenv("WORLD_SIZE", "none")
+    monkeypatch.setenv("DEBUG", "1")
+    monkeypatch.setenv("REL_WITH_DEB_INFO", "1")
     code, output, _ = run("--check")
     assert code == 1
     assert [line.split()[0] for line in output.splitlines()] == ["error", "hint", "checked"]
