@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
 import mmap
 import multiprocessing.util
 import os
@@ -22,6 +23,8 @@ from triton_dist.runtime import native, rendezvous
 from triton_dist.runtime.heap import SymmetricHeap
 from triton_dist.runtime.peers import Peers
 from triton_dist.runtime.status_page import CollectiveCall, State, StatusPage
+
+logger = logging.getLogger("aclshmem.heap")
 
 # How long native code waits before Python looks at signals and at the other ranks.
 SLICE_NS = 50_000_000
@@ -171,6 +174,7 @@ class Job:
             # The others must not wait for this rank, and are told by its offset.
             with contextlib.suppress(RuntimeError):
                 self._together(CollectiveCall(name, bytes_, align, offset=-1))
+            logger.error("%s: %s", name, error)
             raise RuntimeError(f"{name}: {error}") from None
         address = self.heap.base + offset
         if clear:
@@ -180,6 +184,7 @@ class Job:
         except BaseException:
             self.heap.give_back(offset)
             raise
+        logger.debug("%s: rank %d has %d bytes at offset %d of its heap", name, self.rank, bytes_, offset)
         return address
 
     def free(self, address: int, name: str = "aclshmem_free") -> None:
@@ -192,6 +197,7 @@ class Job:
         offset = self.heap.offset_of_block(address, name)
         self._together(CollectiveCall(name, offset=offset))
         self.heap.give_back(offset)
+        logger.debug("%s: rank %d has given back offset %d of its heap", name, self.rank, offset)
 
     def _together(self, call: CollectiveCall) -> None:
         """A barrier of all ranks, who must all make this call."""
