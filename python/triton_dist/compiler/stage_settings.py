@@ -36,14 +36,19 @@ def lowering(kernel: str) -> Flags:
     if env.MLIR_ENABLE_TIMING.get():
         reports.append("--mlir-timing")
     result = ["--tdist-to-sim=print=false" if silent else "--tdist-to-sim"]
-    if env.MLIR_ENABLE_REMARK.get():
-        result.append("--mlir-print-debuginfo")  # the remarks of code generation name source lines
+    if env.MLIR_ENABLE_REMARK.get() or env.TRITON_DIST_KERNEL_DEBUG.get():
+        result.append("--mlir-print-debuginfo")  # remarks of code generation, and debuggers, name source lines
     return Flags(tuple(result), tuple(reports))
 
 
 def code_generation(fusion: bool) -> Flags:
     """Flags of tdist-codegen; `fusion`: whether a product and a sum of floats are rounded once."""
-    result = [*_optimisation(env.DISABLE_LLVM_OPT.get()), *(["--fp-fusion"] if fusion else [])]
+    debug = env.TRITON_DIST_KERNEL_DEBUG.get()
+    result = _optimisation("1" if debug else env.DISABLE_LLVM_OPT.get())
+    if fusion:
+        result.append("--fp-fusion")
+    if debug:
+        result.append("--debug-info")
     reports: list[str] = []
     if env.LLVM_IR_ENABLE_DUMP.get():
         reports.append("--print-before-all")
@@ -51,7 +56,8 @@ def code_generation(fusion: bool) -> Flags:
         reports.append("--time-passes")
     if env.MLIR_ENABLE_REMARK.get():
         reports += [f"--pass-remarks{kind}={_REMARKING_PASSES}" for kind in ("", "-missed", "-analysis")]
-        reports.append("--debug-info")
+        if not debug:
+            reports.append("--debug-info")
     return Flags(tuple(result), tuple(reports))
 
 

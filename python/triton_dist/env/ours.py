@@ -64,6 +64,13 @@ TRITON_DIST_SIM_SEED = _ours(
     since="0.1.0",
     meaning="Seed of the choices that the simulator is free to make.",
 )
+TRITON_DIST_KERNEL_DEBUG = _ours(
+    "TRITON_DIST_KERNEL_DEBUG",
+    kinds.FLAG,
+    default="OFF",
+    since="0.1.0",
+    meaning="Compile kernels without optimisation and with line tables, so that gdb stops on their source lines.",
+)
 TRITON_DIST_TRACE = _ours(
     "TRITON_DIST_TRACE",
     kinds.FILE,
