@@ -68,6 +68,12 @@ $ python -m triton_dist env --help                         # exit codes, JSON, M
 ## Run time
 
 Set while a program runs. "acts on" says where a variable has an effect: on simulated NPUs, on hardware, or on both.
+"since" is the earliest release in whose files or documentation the variable was found.
+
+Where the ranks of a job meet: with attributes, at `ip_port`, whose port 0 stands for one of
+`SHMEM_INSTANCE_PORT_RANGE`; by unique id, at `SHMEM_UID_SESSION_ID`, else at a free port of the interface
+`SHMEM_UID_SOCK_IFNAME`, else of the first interface that is suitable. Within a lease of NPUs, which the pytest plugin
+takes for each test, they meet in the lease.
 
 {run}
 

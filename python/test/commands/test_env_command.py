@@ -229,6 +229,8 @@ def test_a_bad_value_is_an_error(run: Any, monkeypatch: pytest.MonkeyPatch, name
         ("ASCEND_RT_VISIBLE_DEVICE", "ASCEND_RT_VISIBLE_DEVICES"),
         ("MLIR_ENABLE_DUMPS", "MLIR_ENABLE_DUMP"),
         ("LLVM_SYS_PATH", "LLVM_SYSPATH"),
+        ("TORCH_DEVICE_BACKEND_AUTOLAOD", "TORCH_DEVICE_BACKEND_AUTOLOAD"),
+        ("REL_WITH_DEBINFO", "REL_WITH_DEB_INFO"),
     ],
 )
 def test_a_typo_is_a_hint(run: Any, monkeypatch: pytest.MonkeyPatch, written: str, meant: str) -> None:

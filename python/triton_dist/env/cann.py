@@ -13,7 +13,7 @@ ASCEND_RT_VISIBLE_DEVICES = _cann(
     "ASCEND_RT_VISIBLE_DEVICES",
     kinds.INTEGERS,
     unset="all",
-    since="CANN 6.0",
+    since="CANN 6.3",
     note="TRITON_DIST_SIM_NPUS says how many simulated NPUs there are.",
     meaning="The NPUs that this process sees, by their logical ids, in the order of its own numbering.",
 )
@@ -21,28 +21,28 @@ ASCEND_VISIBLE_DEVICES = _cann(
     "ASCEND_VISIBLE_DEVICES",
     kinds.DEVICES,
     owner="Ascend Docker Runtime",
-    since="MindX DL 2.0",
+    since="MindX DL 5.0",
     note="Simulated NPUs need no devices of the host.",
     meaning="The NPUs that the container sees; ASCEND_RT_VISIBLE_DEVICES counts within this list.",
 )
 ASCEND_HOME_PATH = _cann(
     "ASCEND_HOME_PATH",
     kinds.DIRECTORY,
-    since="CANN 5.0",
+    since="CANN 5.0.4",
     note=_NO_CANN,
     meaning="Where CANN is installed; its set_env.sh sets it.",
 )
 ASCEND_TOOLKIT_HOME = _cann(
     "ASCEND_TOOLKIT_HOME",
     kinds.DIRECTORY,
-    since="CANN 5.0",
+    since="CANN 5.0.4",
     note=_NO_CANN,
     meaning="Where CANN's toolkit is installed; its set_env.sh sets it.",
 )
 ASCEND_OPP_PATH = _cann(
     "ASCEND_OPP_PATH",
     kinds.DIRECTORY,
-    since="CANN 3.0",
+    since="CANN 5.0.4",
     note=_NO_CANN,
     meaning="Where CANN's operators are installed; its set_env.sh sets it.",
 )

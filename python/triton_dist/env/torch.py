@@ -9,7 +9,7 @@ _torch = Declare("torch", RUN, acts_on=BOTH)
 
 TORCH_DEVICE_BACKEND_AUTOLOAD = _torch(
     "TORCH_DEVICE_BACKEND_AUTOLOAD",
-    kinds.FLAG,
+    kinds.FLAG_ONE,
     default="1",
     since="torch 2.5",
     meaning="Whether `import torch` loads device backends, ours among them.",
@@ -17,25 +17,25 @@ TORCH_DEVICE_BACKEND_AUTOLOAD = _torch(
 MASTER_ADDR = _torch(
     "MASTER_ADDR",
     kinds.text("a host name or an address"),
-    since="torch 0.4",
+    since="torch 0.2",
     meaning="Host of the rendezvous of torch.distributed.",
 )
 MASTER_PORT = _torch(
     "MASTER_PORT",
     kinds.integer(0, 65535),
-    since="torch 0.4",
+    since="torch 0.2",
     meaning="Port of the rendezvous of torch.distributed.",
 )
 RANK = _torch(
     "RANK",
     kinds.integer(0),
-    since="torch 0.4",
+    since="torch 0.2",
     meaning="Number of this process in its job.",
 )
 WORLD_SIZE = _torch(
     "WORLD_SIZE",
     kinds.integer(1),
-    since="torch 0.4",
+    since="torch 0.2",
     meaning="How many processes the job has.",
 )
 LOCAL_RANK = _torch(
@@ -47,7 +47,7 @@ LOCAL_RANK = _torch(
 LOCAL_WORLD_SIZE = _torch(
     "LOCAL_WORLD_SIZE",
     kinds.integer(1),
-    since="torch 1.7",
+    since="torch 1.9",
     meaning="How many processes the job has on this host.",
 )
 OMP_NUM_THREADS = _torch(

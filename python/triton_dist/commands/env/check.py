@@ -81,7 +81,10 @@ _NAMES = {"sim": "simulated NPUs", "ascend": "Ascend NPUs"}
 _NAMES_TO_USE = [name for name in env.REGISTRY if name != env.SHMEM_UID_SOCK_IFNAM.name]
 
 # The families of names that the variables here belong to. A name of another family is none of our business.
-_FAMILIES = ("TRITON_", "SHMEM_", "HCCL_", "ASCEND_", "MLIR_", "LLVM_")
+_FAMILIES = (
+    *("TRITON_", "SHMEM_", "HCCL_", "ASCEND_", "MLIR_", "LLVM_"),
+    *("TORCH_DEVICE_", "GLOO_", "USE_IR_", "DISABLE_LLVM_", "ENABLE_PRINT_", "REL_WITH_"),
+)
 
 
 def _bad_values(situation: Situation) -> Iterator[Finding]:
