@@ -6,12 +6,12 @@
 //===---------------------------------------------------------------------------------------------===//
 
 #include "device.h"
+#include "launches.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <limits>
 
 namespace tdist::npu {
@@ -23,11 +23,10 @@ std::atomic<c10::DeviceIndex> count{0};
 thread_local c10::DeviceIndex current = 0;
 thread_local std::array<c10::StreamId, kMaxDevices + 1> currentStreams{};
 
-/// What a torch.Event is here. Everything that was enqueued before `record` has run by then, so
-/// that an event is the time at which it was recorded.
+/// What a torch.Event is here.
 struct Event {
-  std::chrono::steady_clock::time_point recordedAt;
-  bool timed;
+  Mark mark;
+  bool timed = false;
 };
 
 struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
@@ -67,13 +66,14 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
     return previous;
   }
 
-  void record(void **event, const c10::Stream & /*stream*/, c10::DeviceIndex /*index*/,
+  void record(void **event, const c10::Stream &stream, c10::DeviceIndex /*index*/,
               c10::EventFlag flag) const override {
     if (*event == nullptr) {
       *event = new Event;
     }
-    *static_cast<Event *>(*event) = {std::chrono::steady_clock::now(),
-                                     flag == c10::EventFlag::BACKEND_DEFAULT};
+    auto *recorded = static_cast<Event *>(*event);
+    recorded->mark.record(stream);
+    recorded->timed = flag == c10::EventFlag::BACKEND_DEFAULT;
   }
   void destroyEvent(void *event, c10::DeviceIndex /*index*/) const noexcept override {
     delete static_cast<Event *>(event);
@@ -85,16 +85,28 @@ struct NpuGuard final : c10::impl::DeviceGuardImplInterface {
     auto *end = static_cast<Event *>(second);
     TORCH_CHECK(start->timed && end->timed,
                 "elapsed_time: both events must be made with enable_timing=True");
-    return std::chrono::duration<double, std::milli>(end->recordedAt - start->recordedAt).count();
+    start->mark.wait();
+    end->mark.wait();
+    constexpr double kMillisecond = 1e6; // nanoseconds
+    return static_cast<double>(end->mark.reachedAt() - start->mark.reachedAt()) / kMillisecond;
   }
 
-  // What a stream was given has run when the call that gave it returns, so nothing waits.
-  void block(void * /*event*/, const c10::Stream & /*stream*/) const override {}
-  bool queryEvent(void * /*event*/) const override { return true; }
-  void synchronizeEvent(void * /*event*/) const override {}
-  bool queryStream(const c10::Stream & /*stream*/) const override { return true; }
-  void synchronizeStream(const c10::Stream & /*stream*/) const override {}
-  void synchronizeDevice(c10::DeviceIndex /*index*/) const override {}
+  void block(void *event, const c10::Stream &stream) const override {
+    if (event != nullptr) {
+      static_cast<Event *>(event)->mark.block(stream);
+    }
+  }
+  bool queryEvent(void *event) const override {
+    return event == nullptr || static_cast<Event *>(event)->mark.reachedAt() != 0;
+  }
+  void synchronizeEvent(void *event) const override {
+    if (event != nullptr) {
+      static_cast<Event *>(event)->mark.wait();
+    }
+  }
+  bool queryStream(const c10::Stream &stream) const override { return isFinished(stream); }
+  void synchronizeStream(const c10::Stream &stream) const override { waitForStream(stream); }
+  void synchronizeDevice(c10::DeviceIndex /*index*/) const override { waitForDevice(); }
 };
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, NpuGuard);
@@ -124,3 +136,11 @@ c10::DeviceIndex resolveDevice(c10::DeviceIndex index) {
 }
 
 } // namespace tdist::npu
+
+extern "C" {
+
+/// When an event of torch that has been reached was, in nanoseconds of CLOCK_MONOTONIC.
+int64_t tdist_npu_event_ns(const void *event) {
+  return static_cast<const tdist::npu::Event *>(event)->mark.reachedAt();
+}
+}

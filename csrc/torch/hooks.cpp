@@ -7,6 +7,7 @@
 
 #include "device.h"
 #include "generator.h"
+#include "launches.h"
 #include "memory.h"
 
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -47,6 +48,7 @@ struct NpuHooks final : at::PrivateUse1HooksInterface {
 
   void resizePrivateUse1Bytes(const c10::Storage &storage, size_t bytes) const override {
     c10::DeviceGuard guard(storage.device());
+    waitForMemory(storage);
     at::native::resize_bytes_cpu(storage.unsafeGetStorageImpl(), bytes);
   }
 };

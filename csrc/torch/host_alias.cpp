@@ -7,6 +7,7 @@
 
 #include "host_alias.h"
 
+#include "launches.h"
 #include "memory.h"
 
 #include <c10/core/CPUAllocator.h>
@@ -75,6 +76,7 @@ at::Tensor HostAliases::toHost(const at::Tensor &tensor) {
   TORCH_CHECK_NOT_IMPLEMENTED(tensor.layout() == c10::kStrided && !tensor.is_nested(),
                               "a tensor on ", tensor.device(), " must be strided: the layout ",
                               tensor.layout(), " and nested tensors exist on cpu only");
+  waitForMemory(tensor.storage());
   at::Tensor host = makeLike(tensor, hostStorage(tensor.storage()), c10::DispatchKey::CPU);
   tensors.push_back({tensor, host});
   return host;

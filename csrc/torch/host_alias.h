@@ -28,8 +28,9 @@ inline bool isNpu(const at::Tensor &tensor) {
 /// share one, so that the CPU's operators see which of their arguments overlap.
 class HostAliases {
 public:
-  /// The host alias of `tensor`, which must be on npu; the same one if asked again. It keeps the
-  /// memory alive, for operators that go on after the call.
+  /// The host alias of `tensor`, which must be on npu; the same one if asked again. Waits for the
+  /// launches of the current stream that still use the memory. It keeps the memory alive, for
+  /// operators that go on after the call.
   at::Tensor toHost(const at::Tensor &tensor);
 
   /// The tensor on NPU `index` for what an operator returned: the very tensor whose alias it is, a

@@ -8,16 +8,20 @@
 #include "memory.h"
 
 #include "device.h"
+#include "launches.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <vector>
 
 namespace tdist::npu {
 namespace {
@@ -88,12 +92,61 @@ struct Block {
     statistics().add(index, block->bytes);
     return {address, block, &destroy, c10::Device(kNpu, index)};
   }
-  static void destroy(void *context) {
-    auto *block = static_cast<Block *>(context);
-    statistics().remove(block->index, block->bytes);
-    delete block;
+  static void destroy(void *context);
+  [[nodiscard]] bool isInUse() const { return npu::isInUse(host.get(), bytes); }
+  void release() {
+    statistics().remove(index, bytes);
+    delete this;
   }
 };
+
+/// Blocks that nobody holds any more but launches that have not ended.
+class Lingering {
+public:
+  void add(Block *block) {
+    std::lock_guard lock(mutex);
+    blocks.push_back(block);
+    isEmpty = false;
+  }
+  void releaseEnded() {
+    if (isEmpty) {
+      return;
+    }
+    std::vector<Block *> ended;
+    {
+      std::lock_guard lock(mutex);
+      const auto first = std::stable_partition(blocks.begin(), blocks.end(),
+                                               [](Block *block) { return block->isInUse(); });
+      ended.assign(first, blocks.end());
+      blocks.erase(first, blocks.end());
+      isEmpty = blocks.empty();
+    }
+    for (Block *block : ended) {
+      block->release();
+    }
+  }
+
+private:
+  std::mutex mutex;
+  std::vector<Block *> blocks;
+  std::atomic<bool> isEmpty = true; // for a look without the lock
+};
+
+// Never destroyed, as statistics().
+Lingering &lingering() {
+  static auto *instance = new Lingering;
+  return *instance;
+}
+
+void Block::destroy(void *context) {
+  auto *block = static_cast<Block *>(context);
+  lingering().releaseEnded();
+  if (block->isInUse()) {
+    lingering().add(block);
+  } else {
+    block->release();
+  }
+}
 
 c10::DataPtr allocateOnHost(size_t bytes, c10::DeviceIndex index) {
   try {
@@ -109,6 +162,7 @@ c10::DataPtr allocateOnHost(size_t bytes, c10::DeviceIndex index) {
 struct NpuAllocator final : c10::DeviceAllocator {
   c10::DataPtr allocate(size_t bytes) override {
     c10::DeviceIndex index = currentDevice();
+    lingering().releaseEnded();
     if (bytes == 0) {
       return {nullptr, c10::Device(kNpu, index)};
     }
@@ -123,6 +177,7 @@ struct NpuAllocator final : c10::DeviceAllocator {
   void emptyCache(c10::MempoolId_t /*pool*/) override {}
   void recordStream(const c10::DataPtr & /*pointer*/, c10::Stream /*stream*/) override {}
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
+    lingering().releaseEnded();
     return statistics().of(resolveDevice(index));
   }
   void resetAccumulatedStats(c10::DeviceIndex index) override {

@@ -12,6 +12,7 @@
 
 #include "fallback.h"
 #include "host_alias.h"
+#include "launches.h"
 #include "memory.h"
 
 #include <ATen/EmptyTensor.h>
@@ -76,6 +77,7 @@ at::Tensor efficientZeroTensor(at::IntArrayRef size, OptionalDtype dtype, Option
 const at::Tensor &resize(const at::Tensor &self, at::IntArrayRef size,
                          std::optional<c10::MemoryFormat> format) {
   c10::DeviceGuard guard(self.device());
+  waitForMemory(self.storage()); // what is there moves to new memory when it grows
   return at::native::resize_(self, size, format);
 }
 
@@ -112,7 +114,7 @@ at::Tensor copyFromAndResize(const at::Tensor &self, const at::Tensor &destinati
   return copyFrom(self, destination, false);
 }
 
-// Work on an NPU has ended when the call returns, so no stream can hold on to memory.
+// Memory that a launch was given stays until the launch has ended, in whatever stream.
 void recordStream(at::Tensor & /*self*/, c10::Stream /*stream*/) {}
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

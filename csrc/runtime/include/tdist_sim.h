@@ -12,7 +12,7 @@
  * interrupts its sleep, so that the caller can serve it.
  *
  * Functions tdist_sim_* are for compiled kernels, and only inside a launch. They do not return when
- * they fail: the program is given up, and tdist_rt_launch_run() returns -1.
+ * they fail: the program is given up, and the host's next wait returns -1.
  *
  * Comparisons: EQ 0, NE 1, GT 2, GE 3, LT 4, LE 5, on signed integers.
  */
@@ -81,7 +81,8 @@ TDIST_API int64_t tdist_rt_segment_bytes(int64_t heap_bytes);
 TDIST_API int tdist_rt_attach(int32_t rank, int32_t world_size, const int32_t *fds,
                               int64_t heap_bytes);
 
-/* Leaves the job. Its memory stays mapped until the last launch that was begun in it has ended. */
+/* Leaves the job. Its memory stays mapped until the last launch that was given to a stream in it
+ * has ended. */
 TDIST_API int tdist_rt_detach(void);
 
 /* Where the heap of a PE begins in this process; NULL when not attached or no such PE. */
@@ -107,24 +108,97 @@ TDIST_API int tdist_rt_check_symmetric(const char *what, const void *addr, int64
  * or in one live allocation of this PE. */
 TDIST_API int tdist_rt_check_local(const char *what, const void *addr, int64_t bytes);
 
-/* ---- Launches -------------------------------------------------------------------------------- */
+/* ---- Launches and streams --------------------------------------------------------------------
+ * A stream is a number that host code chooses; it does what it is given one after the other. What a
+ * stream was given n-th is its position n: reached when the stream has done it. Launches of
+ * different streams share the cores of the simulated NPU: first come first served, programs beyond
+ * that are queued in order. Threads of the library run the programs, and so does a host thread
+ * while it waits in one of the calls with a slice.
+ *
+ * When a program fails its launch is dead, and what its stream was given behind it is not done. The
+ * next call below that waits gives -1, once, and the text says what happened, in which kernel,
+ * program, line and rank, and where it was launched. The stream can be used again. */
 
 /* A compiled kernel: one program instance `pid` of `grid`. One 8-byte slot an argument: a pointer,
  * or the bits of a scalar in the low bytes. */
 typedef void (*tdist_kernel_fn)(const uint64_t *args, const int32_t *grid, const int32_t *pid);
 
-/* Prepares a launch; nothing runs yet. At most `cores` programs are in flight at a time, the others
- * start in order (x fastest) as cores come free. Copies `args` and `kernel_name`. NULL: failed. */
-TDIST_API void *tdist_rt_launch_begin(tdist_kernel_fn fn, const char *kernel_name,
-                                      const int32_t grid[3], int32_t cores, const uint64_t *args,
-                                      int32_t n_args);
+typedef struct tdist_launch {
+  tdist_kernel_fn function;
+  const char *kernel_name; /* copied */
+  const char *file;        /* where host code launches; must stay valid until the process ends */
+  const uint64_t *args;    /* copied; NULL: they follow this struct */
+  int64_t stream;
+  int32_t line; /* in file */
+  int32_t grid[3];
+  int32_t aic; /* cube and vector cores that a program takes */
+  int32_t aiv;
+  int32_t n_args;
+  int32_t reserved; /* 0 */
+} tdist_launch;
 
-/* Runs programs on the calling thread. 0: all have finished. 1: the slice is over. -1: a program
- * failed, the launch is dead, and the text says what, in which kernel, program, line and rank. */
-TDIST_API int tdist_rt_launch_run(void *launch, int64_t slice_ns);
+typedef struct tdist_range {
+  const void *address;
+  int64_t bytes;
+} tdist_range;
 
-/* Frees a launch; its unfinished programs are given up where they stand. NULL is allowed. */
-TDIST_API void tdist_rt_launch_end(void *launch);
+/* What the simulated NPU has: cube and vector cores, and the number of threads that may run
+ * programs at once (0: chosen by the host's cores). Acts on programs that start from now on. */
+TDIST_API int tdist_rt_configure(int32_t aic, int32_t aiv, int32_t workers);
+
+/* Gives a launch to its stream, and returns its position there, or -1. */
+TDIST_API int64_t tdist_rt_launch(const tdist_launch *launch);
+
+/* How many things a stream has been given. */
+TDIST_API int64_t tdist_rt_stream_end(int64_t stream);
+/* Whether a stream has reached a position: 1 or 0. */
+TDIST_API int tdist_rt_stream_reached(int64_t stream, int64_t position);
+/* The host waits until it has. */
+TDIST_API int tdist_rt_stream_wait(int64_t stream, int64_t position, int64_t slice_ns);
+/* Has `stream` wait, before what it is given next, until `other` has reached a position. */
+TDIST_API int tdist_rt_stream_wait_for(int64_t stream, int64_t other, int64_t position);
+
+/* The host waits until all streams have done everything. */
+TDIST_API int tdist_rt_synchronize(int64_t slice_ns);
+/* How many things all streams still have to do; -1: a failure has not been told yet. Cheap. */
+TDIST_API int64_t tdist_rt_unfinished(void);
+/* How long all programs in flight have been blocked, nanoseconds; 0 while one can run. */
+TDIST_API int64_t tdist_rt_blocked_ns(void);
+
+/* A launch was given memory when one of its arguments is an address in it; for symmetric memory: in
+ * the same allocation, on whatever PE. Whether anything unfinished was given [addr, addr + bytes):
+ * 1 or 0. */
+TDIST_API int tdist_rt_memory_in_use(const void *addr, int64_t bytes);
+/* The host waits until nothing that comes before the end of `stream`, or before what it waits for
+ * in other streams, is still using one of the ranges. */
+TDIST_API int tdist_rt_memory_wait(int64_t stream, const tdist_range *ranges, int32_t count,
+                                   int64_t slice_ns);
+
+/* A mark in a stream, which notes when the stream comes to it. To be freed; NULL: failed. */
+TDIST_API void *tdist_rt_mark(int64_t stream);
+/* CLOCK_MONOTONIC of that moment; 0: not yet. */
+TDIST_API int64_t tdist_rt_mark_ns(const void *mark);
+TDIST_API int tdist_rt_mark_wait(const void *mark, int64_t slice_ns);
+TDIST_API int tdist_rt_stream_wait_mark(int64_t stream, const void *mark);
+TDIST_API void tdist_rt_mark_free(void *mark);
+
+/* Forgets everything unfinished; 1: a program still runs when the slice is over. tdist_rt_stop also
+ * ends the library's threads; the next launch starts new ones. */
+TDIST_API int tdist_rt_give_up(int64_t slice_ns);
+TDIST_API int tdist_rt_stop(int64_t slice_ns);
+
+/* What a rank's host thread does, as far as others may conclude from it that it will do nothing
+ * until its wait is over. Host code sets it around its waits. */
+typedef enum tdist_host_state {
+  TDIST_HOST_RUNS = 0,         /* code that may do anything */
+  TDIST_HOST_SYNCHRONIZES = 1, /* waits for this rank's own launches */
+  TDIST_HOST_IN_SHMEM = 2,     /* in a collective call or a wait of the shmem library */
+  TDIST_HOST_IN_HCCL = 3,      /* in a collective of hccl */
+  TDIST_HOST_EXITED = 4
+} tdist_host_state;
+
+/* Publishes it to all PEs; returns the state before, TDIST_HOST_RUNS when not attached. */
+TDIST_API int tdist_rt_host_state(int32_t state);
 
 /* ---- Host side of the shmem library ---------------------------------------------------------- */
 
@@ -148,6 +222,16 @@ TDIST_API int tdist_rt_signal(void *sig, int32_t bytes, int64_t value, int32_t o
 
 TDIST_API int tdist_rt_quiet(void);
 TDIST_API int tdist_rt_fence(void);
+
+/* The same in the order of a stream; wrong operands fail at once. */
+TDIST_API int tdist_rt_put_on_stream(void *dst, const void *src, int64_t bytes, int32_t pe,
+                                     int64_t stream);
+TDIST_API int tdist_rt_get_on_stream(void *dst, const void *src, int64_t bytes, int32_t pe,
+                                     int64_t stream);
+TDIST_API int tdist_rt_signal_on_stream(void *sig, int32_t bytes, int64_t value, int32_t op,
+                                        int32_t pe, int64_t stream);
+TDIST_API int tdist_rt_wait_until_on_stream(const void *addr, int32_t bytes, int32_t cmp,
+                                            int64_t value, int64_t stream);
 
 /* Who waits in this process, as a JSON list with a NUL behind it. Each item has: kernel (null for a
  * host thread), program [x,y,z] (null), file (null), line, primitive, address, pe_offset (null for
@@ -233,8 +317,10 @@ TDIST_API int32_t tdist_sim_assert_failed(int64_t text, const tdist_loc *loc);
 TDIST_API void *tdist_sim_alloc(int64_t align, int64_t bytes);
 TDIST_API void tdist_sim_free(void *memory);
 
-/* Lets other programs run; for loops that spin on an atomic. */
+/* Lets other programs run: for a loop that waits by itself, for memory that another one changes. */
 TDIST_API void tdist_sim_yield(void);
+/* The same where the program has run for long: for a loop that computes. */
+TDIST_API void tdist_sim_take_turns(void);
 
 #ifdef __cplusplus
 }

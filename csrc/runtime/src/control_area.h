@@ -18,7 +18,7 @@ struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are
   static constexpr std::size_t kWaitSlots = 1024;
   static constexpr std::size_t kAllocationSlots = 4096;
   static constexpr std::size_t kPlaces = 1024;
-  static constexpr std::uint64_t kMagic = 0x7464697374'0003; // changes with the layout
+  static constexpr std::uint64_t kMagic = 0x7464697374'0004; // changes with the layout
 
   std::uint64_t magic; // stored last when the PE attaches
   std::uint64_t heapBytes;
@@ -28,6 +28,12 @@ struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are
   alignas(64) Doorbell doorbell;
   alignas(64) std::uint64_t deviceBarrier; // how many barriers among PEs this one has entered
   alignas(64) std::uint64_t hostBarrier;   // the same, of its host
+  // Odd: some program of this PE runs or can run, as far as its engine knows. Even: none can, until
+  // a word that one waits for changes or the host launches another. Raised by one at each change.
+  alignas(64) std::uint64_t engine;
+  // What the host's thread does: a tdist_host_state in the low 8 bits, how often it has changed
+  // above them.
+  std::uint64_t host;
   alignas(64) std::uint64_t unlistedWaits; // waits that found no slot
   alignas(64) WaitSlot waits[kWaitSlots];
   alignas(64) AllocationSlot allocations[kAllocationSlots];

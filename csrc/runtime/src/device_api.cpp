@@ -350,3 +350,9 @@ void tdist_sim_yield(void) {
     sched_yield();
   }
 }
+
+void tdist_sim_take_turns(void) {
+  if (Lane *lane = Lane::current()) {
+    lane->takeTurns();
+  }
+}

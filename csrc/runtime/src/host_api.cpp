@@ -6,7 +6,6 @@
 #include "error.h"
 #include "idle.h"
 #include "job.h"
-#include "launch.h"
 #include "tdist_sim.h"
 
 #include <atomic>
@@ -19,7 +18,7 @@
 namespace tdist::sim {
 namespace {
 
-constexpr std::int32_t kAbiVersion = 1;
+constexpr std::int32_t kAbiVersion = 2;
 constexpr int kDone = 0;
 constexpr int kNotYet = 1;
 constexpr int kFailed = -1;
@@ -155,31 +154,6 @@ std::int64_t tdist_rt_heap_used(void) {
     return job ? job->heap().used() : 0;
   });
 }
-
-void *tdist_rt_launch_begin(tdist_kernel_fn fn, const char *kernel_name, const std::int32_t grid[3],
-                            std::int32_t cores, const std::uint64_t *args, std::int32_t n_args) {
-  return guarded(static_cast<void *>(nullptr), [&]() -> void * {
-    std::string name = kernel_name != nullptr ? kernel_name : "(no name)";
-    if (fn == nullptr || grid == nullptr || n_args < 0 || (args == nullptr && n_args != 0)) {
-      throw Error(concat("kernel ", name, ": launched without a function, a grid or arguments"));
-    }
-    return std::make_unique<Launch>(currentJob(), fn, std::move(name),
-                                    Launch::Grid{grid[0], grid[1], grid[2]}, cores,
-                                    std::span(args, static_cast<std::size_t>(n_args)))
-        .release();
-  });
-}
-
-int tdist_rt_launch_run(void *launch, std::int64_t slice_ns) {
-  return guarded(kFailed, [&] {
-    if (launch == nullptr) {
-      throw Error("there is no launch to run");
-    }
-    return static_cast<Launch *>(launch)->run(deadlineAfter(slice_ns)) ? kDone : kNotYet;
-  });
-}
-
-void tdist_rt_launch_end(void *launch) { delete static_cast<Launch *>(launch); }
 
 std::int64_t tdist_rt_barrier_arrive(void) {
   return guarded(std::int64_t{kFailed}, [] {

@@ -144,6 +144,40 @@ std::int64_t Job::checkTarget(const char *what, std::uint64_t address, std::int6
   return offset;
 }
 
+bool Job::findSymmetric(std::uint64_t address, std::int64_t bytesWanted, std::int64_t &begin,
+                        std::int64_t &bytes) const {
+  if (!segments.contains(address) || segments.offsetOf(address) < 0) {
+    return false;
+  }
+  const std::int64_t offset = segments.offsetOf(address);
+  const std::optional<Heap::Allocation> allocation = ownHeap.find(offset, 1);
+  begin = allocation ? allocation->offset : 0;
+  bytes = allocation ? allocation->bytes : segments.heapBytes();
+  bytes = std::max(bytes, offset + bytesWanted - begin);
+  return true;
+}
+
+// Seq_cst: who finds all ranks stuck compares words of several PEs, and reads them a second time to
+// see that none has changed in between, for which all changes must be in one order.
+void Job::publishEngine(bool canRun) noexcept {
+  const std::atomic_ref word(control(ownRank).engine);
+  const std::uint64_t now = word.load(std::memory_order_relaxed);
+  if ((now % 2 != 0) != canRun) { // the engine's lock makes this the only writer
+    word.store(now + 1, std::memory_order_seq_cst);
+  }
+}
+
+tdist_host_state Job::publishHost(tdist_host_state state) noexcept {
+  constexpr std::uint64_t kKinds = 0x100;
+  const std::atomic_ref word(control(ownRank).host);
+  std::uint64_t before = word.load(std::memory_order_relaxed);
+  while (!word.compare_exchange_weak(
+      before, (before / kKinds + 1) * kKinds + static_cast<std::uint64_t>(state),
+      std::memory_order_seq_cst)) {
+  }
+  return static_cast<tdist_host_state>(before % kKinds);
+}
+
 void Job::checkLocal(const char *what, std::uint64_t address, std::int64_t bytes) const {
   if (segments.contains(address)) {
     (void)checkSymmetric(what, address, bytes);
@@ -262,10 +296,11 @@ std::shared_ptr<Job> requireJob(const char *what) {
   return current;
 }
 
-void throwNotInitialised(const char *what) {
-  throw Error(
-      concat(what, ": aclshmem is not initialised in this process: call aclshmem_init first"));
+std::string notInitialisedText(const char *what) {
+  return concat(what, ": aclshmem is not initialised in this process: call aclshmem_init first");
 }
+
+void throwNotInitialised(const char *what) { throw Error(notInitialisedText(what)); }
 
 void attachJob(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heapBytes) {
   const std::scoped_lock lock(jobMutex);

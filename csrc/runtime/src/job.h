@@ -4,6 +4,7 @@
 #include "heap.h"
 #include "place_table.h"
 #include "segments.h"
+#include "tdist_sim.h"
 #include "wait_table.h"
 #include "write_table.h"
 
@@ -50,6 +51,15 @@ public:
   /// The same for a local operand of a copy, which may be any mapped memory outside the segments.
   void checkLocal(const char *what, std::uint64_t address, std::int64_t bytes) const;
 
+  /// Checks what a copy is between; whether there is anything to copy.
+  [[nodiscard]] bool checkCopy(const char *what, std::uint64_t symmetric, std::uint64_t local,
+                               std::int64_t bytes, std::int32_t pe) const;
+  /// Whether the address is in the heap of some PE. Then `begin` and `bytes` say which part of the
+  /// heap, by offset, stands for the `bytesWanted` bytes there: the allocation around them, or the
+  /// whole heap where there is none.
+  [[nodiscard]] bool findSymmetric(std::uint64_t address, std::int64_t bytesWanted,
+                                   std::int64_t &begin, std::int64_t &bytes) const;
+
   /// Bytes from an object of this PE to the same object of PE `pe`.
   [[nodiscard]] std::int64_t distance(std::int32_t pe) const noexcept {
     return (pe - ownRank) * segments.stride();
@@ -72,11 +82,12 @@ public:
   [[nodiscard]] bool isPassed(std::uint64_t ControlArea::*barrier,
                               std::uint64_t number) const noexcept;
 
-private:
-  /// Checks what a copy is between; whether there is anything to copy.
-  [[nodiscard]] bool checkCopy(const char *what, std::uint64_t symmetric, std::uint64_t local,
-                               std::int64_t bytes, std::int32_t pe) const;
+  /// Tells all PEs whether a program of this one can run.
+  void publishEngine(bool canRun) noexcept;
+  /// Tells all PEs what the host does; gives what it did before.
+  tdist_host_state publishHost(tdist_host_state state) noexcept;
 
+private:
   const std::int32_t ownRank;
   Segments segments;
   FileDescriptor ownMemory;
@@ -89,6 +100,7 @@ private:
 std::shared_ptr<Job> currentJob();
 /// The same; throws Error when not attached. `what` is the call, for the text.
 std::shared_ptr<Job> requireJob(const char *what);
+[[nodiscard]] std::string notInitialisedText(const char *what);
 [[noreturn]] void throwNotInitialised(const char *what);
 
 /// Throws Error when this process is attached already.

@@ -30,7 +30,17 @@ void Lane::assign(const Program &program) noexcept {
   pid = program;
   primitive = "";
   location = nullptr;
+  why.clear();
   state = State::Ready;
+}
+
+bool Lane::takeArrival() noexcept {
+  if (state != State::ArrivesAtBarrier) {
+    return false;
+  }
+  state = State::WaitsForBarrier;
+  barrierPassage = launch.barrierPassages();
+  return true;
 }
 
 bool Lane::canRun() noexcept {
@@ -42,6 +52,7 @@ bool Lane::canRun() noexcept {
     return advance();
   case State::WaitsForBarrier:
     return barrierPassage != launch.barrierPassages();
+  case State::ArrivesAtBarrier:
   case State::Free:
     break;
   }
@@ -52,6 +63,7 @@ void Lane::run() {
   Lane *const outer = current();
   setRunningLane(this);
   unlist();
+  turnBegan = {};
   if (fiber->isBusy()) {
     fiber->resume();
   } else {
@@ -97,17 +109,24 @@ bool Lane::advance() noexcept {
   return true;
 }
 
-void Lane::waitForBarrier() {
-  barrierPassage = launch.barrierPassages();
-  launch.arriveAtBarrier(*this);
-  if (barrierPassage == launch.barrierPassages()) {
-    suspend(State::WaitsForBarrier);
-  }
-}
+void Lane::waitForBarrier() { suspend(State::ArrivesAtBarrier); }
 
 void Lane::yield() { suspend(State::Yielded); }
 
-void Lane::fail(std::string why) noexcept { launch.fail(*this, std::move(why)); }
+void Lane::takeTurns() {
+  // Longer than it takes to fill a core's caches with the tiles of another program.
+  constexpr std::chrono::milliseconds kTurn{2};
+  const Clock::time_point now = Clock::now();
+  if (turnBegan == Clock::time_point{}) {
+    turnBegan = now;
+  } else if (now - turnBegan > kTurn) {
+    suspend(State::Ready);
+  }
+}
+
+void Lane::fail(std::string reason) noexcept { why = std::move(reason); }
+
+Job *Lane::launchJob() const noexcept { return launch.job(); }
 
 Job &Lane::job() const {
   Job *const job = launch.job();

@@ -3,6 +3,7 @@
 
 #include "compare.h"
 #include "fiber.h"
+#include "idle.h"
 #include "job.h"
 #include "local_memory.h"
 #include "tdist_sim.h"
@@ -42,16 +43,24 @@ public:
   /// The lane whose program is running on this thread; nullptr outside of launches.
   static Lane *current() noexcept;
 
-  // By the launch.
+  // By the launch and the engine, which is locked but for run().
   void assign(const Program &program) noexcept;
+  [[nodiscard]] Launch &owner() const noexcept { return launch; }
   /// Whether no program is in flight.
   [[nodiscard]] bool isFree() const noexcept { return state == State::Free; }
   [[nodiscard]] bool isSpinning() const noexcept { return state == State::Yielded; }
   [[nodiscard]] bool isInBarrier() const noexcept { return state == State::WaitsForBarrier; }
+  /// Whether the program has come to a barrier that nobody has counted it at yet; from here on it
+  /// waits there.
+  bool takeArrival() noexcept;
   /// Whether the program can go on. Looks at the words it waits for.
   [[nodiscard]] bool canRun() noexcept;
+  /// Whether a thread runs the program now. Kept by the engine.
+  bool isRunning = false;
   /// Runs the program until it waits, yields, ends or fails.
   void run();
+  /// Why the program has failed; "" as long as it has not.
+  [[nodiscard]] const std::string &failure() const noexcept { return why; }
   /// Puts the wait in the job's table, or brings it up to date there.
   void list();
   /// The listed wait has changed: list() will write it again.
@@ -71,17 +80,21 @@ public:
   [[nodiscard]] Job &job() const;
   /// Who signals, when the program does: it, from the call that it is in.
   [[nodiscard]] Author author();
+  [[nodiscard]] Job *launchJob() const noexcept;
   [[nodiscard]] LocalMemory &memory() noexcept { return localMemory; }
   /// Returns the value that was as wanted.
   std::int64_t waitForWords(const WordWait &newWait);
   void waitForBarrier();
+  /// For a program that waits by itself: others must run before it can go on.
   void yield();
+  /// For a program that computes: others get their turn once it has run for long.
+  void takeTurns();
   /// Gives up the program for `why`.
-  void fail(std::string why) noexcept;
+  void fail(std::string reason) noexcept;
   [[noreturn]] void leave() { fiber->leave(); }
 
 private:
-  enum class State { Free, Ready, Yielded, WaitsForWords, WaitsForBarrier };
+  enum class State { Free, Ready, Yielded, WaitsForWords, ArrivesAtBarrier, WaitsForBarrier };
 
   static void runProgram(void *self);
   void suspend(State newState);
@@ -96,6 +109,8 @@ private:
   const char *primitive = "";
   const tdist_loc *location = nullptr;
   LocalMemory localMemory;
+  std::string why;
+  Clock::time_point turnBegan; // when takeTurns() was first called since the program was resumed
   WordWait wait{};
   std::uint64_t barrierPassage = 0; // of the launch, when the program arrived
   // Numbers of the places that the program has signalled from lately.

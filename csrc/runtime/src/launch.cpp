@@ -1,15 +1,15 @@
 #include "launch.h"
 
-#include "alternate_stack.h"
 #include "error.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace tdist::sim {
 namespace {
 
-std::int64_t checkedPrograms(const std::string &kernel, const Launch::Grid &grid) {
+std::int64_t checkedPrograms(const std::string &kernel, const std::int32_t (&grid)[3]) {
   // Each factor is below 2^31, so the product of two fits and the third is checked by division.
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   if (std::ranges::any_of(grid, [](std::int32_t extent) { return extent < 0; })) {
@@ -24,144 +24,87 @@ std::int64_t checkedPrograms(const std::string &kernel, const Launch::Grid &grid
   return plane * grid[2];
 }
 
-std::int32_t checkedCores(const std::string &kernel, std::int32_t cores) {
-  if (cores < 1) {
-    throw Error(concat("kernel ", kernel, ": ", cores, " cores: expected at least 1"));
+Cores checkedCores(const std::string &kernel, const Cores &needed, const Cores &all) {
+  if (needed.aic < 0 || needed.aiv < 0 || needed.aic + needed.aiv == 0) {
+    throw Error(concat("kernel ", kernel, ": a program on ", needed.aic, " cube and ", needed.aiv,
+                       " vector cores cannot be"));
   }
-  return cores;
+  if (!all.hasRoomFor(needed)) {
+    throw Error(concat("kernel ", kernel, ": a program takes ", needed.aic, " cube and ",
+                       needed.aiv, " vector cores, and the simulated NPU has ", all.aic, " and ",
+                       all.aiv, ": raise TRITON_DIST_SIM_AIC and TRITON_DIST_SIM_AIV"));
+  }
+  return needed;
+}
+
+std::string nameOf(const tdist_launch &description) {
+  return description.kernel_name != nullptr ? description.kernel_name : "(no name)";
 }
 
 } // namespace
 
-Launch::Launch(std::shared_ptr<Job> job, tdist_kernel_fn function, std::string kernelName,
-               const Grid &grid, std::int32_t cores, std::span<const std::uint64_t> arguments)
-    : ownJob(std::move(job)), function(function), name(std::move(kernelName)), grid(grid),
-      cores(checkedCores(name, cores)), arguments(arguments.begin(), arguments.end()),
-      programs(checkedPrograms(name, grid)) {}
+Launch::Launch(std::shared_ptr<Job> job, const tdist_launch &description, const Cores &all)
+    : Work(Kind::Launch), ownJob(std::move(job)), function(description.function),
+      name(nameOf(description)), file(description.file), line(description.line),
+      grid{description.grid[0], description.grid[1], description.grid[2]},
+      cores(checkedCores(name, {description.aic, description.aiv}, all)),
+      arguments(description.args,
+                description.args + static_cast<std::size_t>(std::max(description.n_args, 0))),
+      programs(checkedPrograms(name, description.grid)), mostInFlight(all.countOf(cores)) {
+  if (function == nullptr || description.n_args < 0) {
+    throw Error(concat("kernel ", name, ": launched without a function or arguments"));
+  }
+}
+
+bool Launch::isGiven(const MemoryRange &range) const {
+  if (hasEnded()) {
+    return false;
+  }
+  const auto isIn = [](std::uint64_t address, std::uint64_t begin, std::int64_t bytes) {
+    return address - begin < static_cast<std::uint64_t>(bytes);
+  };
+  std::int64_t begin = 0;
+  std::int64_t bytes = 0;
+  const bool isSymmetric =
+      ownJob && ownJob->findSymmetric(range.address, range.bytes, begin, bytes);
+  return std::ranges::any_of(arguments, [&](std::uint64_t argument) {
+    if (isIn(argument, range.address, range.bytes)) {
+      return true;
+    }
+    if (!isSymmetric) {
+      return false;
+    }
+    std::int64_t offset = 0;
+    std::int64_t extent = 0;
+    // An address that belongs to no allocation stands for the whole heap, reached by offsets.
+    return ownJob->findSymmetric(argument, 1, offset, extent) && offset < begin + bytes &&
+           begin < offset + extent;
+  });
+}
+
+std::string Launch::place() const {
+  return file != nullptr && *file != '\0' ? concat("; launched at ", file, ":", line) : "";
+}
 
 void Launch::call(const Lane::Program &program) const {
   function(arguments.data(), grid.data(), program.data());
 }
 
-bool Launch::run(Clock::time_point deadline) {
-  if (isRunning.test_and_set(std::memory_order_acquire)) {
-    throw Error(concat("kernel ", name, ": this launch is being run already, by another thread"));
+Lane &Launch::startNext() {
+  if (idleLanes.empty()) {
+    idleLanes.push_back(lanes.emplace_back(std::make_unique<Lane>(*this)).get());
   }
-  // Release: a thread that runs the next slice finds everything as this one left it.
-  struct Guard {
-    std::atomic_flag &flag;
-    ~Guard() { flag.clear(std::memory_order_release); }
-  } const guard{isRunning};
-  ensureAlternateStack();
-
-  constexpr int kRoundsPerLook = 32; // a look at the clock costs as much as a switch
-  int rounds = 0;
-  IdleRule idle(ownJob ? &ownJob->doorbell() : nullptr, deadline);
-  while (!hasFailed && !hasEnded()) {
-    switch (runLanes(deadline)) {
-    case Progress::Some:
-      idle.reset();
-      // Programs that only wake each other end no slice by ending.
-      if (++rounds % kRoundsPerLook == 0 && Clock::now() >= deadline) {
-        listWaits();
-        return false;
-      }
-      break;
-    case Progress::SliceOver:
-      listWaits();
-      return false;
-    case Progress::None:
-      if (idle.isPatient()) {
-        listWaits();
-      }
-      const bool isSpinning =
-          std::ranges::any_of(lanes, [](const auto &lane) { return lane->isSpinning(); });
-      if (idle.step(isSpinning, [this] { return canAnyRun(); }) == IdleRule::Step::SliceOver) {
-        listWaits();
-        return false;
-      }
-      break;
-    }
-  }
-  lanes.clear();
-  if (hasFailed) {
-    throw Error(failure);
-  }
-  return true;
-}
-
-Launch::Progress Launch::runLanes(Clock::time_point deadline) {
-  passBarrierIfComplete();
-  Progress progress = Progress::None;
-  for (std::size_t turn = 0; turn < lanes.size(); ++turn) {
-    Lane &lane = *lanes[cursor];
-    cursor = (cursor + 1) % lanes.size();
-    if ((lane.isFree() && !assignNext(lane)) || !lane.canRun()) {
-      continue;
-    }
-    if (const Progress served = serve(lane, deadline); served != Progress::None) {
-      progress = served;
-    }
-    if (hasFailed || progress == Progress::SliceOver) {
-      return progress;
-    }
-  }
-  while (started < programs && std::cmp_less(lanes.size(), cores)) {
-    Lane &lane = *lanes.emplace_back(std::make_unique<Lane>(*this));
-    assignNext(lane);
-    progress = serve(lane, deadline);
-    if (hasFailed || progress == Progress::SliceOver) {
-      return progress;
-    }
-  }
-  return progress;
-}
-
-Launch::Progress Launch::serve(Lane &lane, Clock::time_point deadline) {
-  const bool wasSpinning = lane.isSpinning();
-  do {
-    lane.run();
-    if (hasFailed) {
-      return Progress::Some;
-    }
-    if (!lane.isFree()) {
-      return wasSpinning && lane.isSpinning() ? Progress::None : Progress::Some;
-    }
-    noteEnd(lane);
-    if (hasFailed || hasEnded()) {
-      return Progress::Some;
-    }
-    if (Clock::now() >= deadline) {
-      return Progress::SliceOver;
-    }
-  } while (assignNext(lane));
-  return Progress::Some;
-}
-
-bool Launch::assignNext(Lane &lane) noexcept {
-  if (started == programs) {
-    return false;
-  }
+  Lane &lane = *idleLanes.back();
+  idleLanes.pop_back();
   const std::int64_t row = started / grid[0];
   lane.assign({static_cast<std::int32_t>(started % grid[0]),
                static_cast<std::int32_t>(row % grid[1]), static_cast<std::int32_t>(row / grid[1])});
   ++started;
-  return true;
+  return lane;
 }
 
-bool Launch::canAnyRun() {
-  return (isCrossing && ownJob->isPassed(&ControlArea::deviceBarrier, crossing)) ||
-         std::ranges::any_of(
-             lanes, [](const auto &lane) { return !lane->isSpinning() && lane->canRun(); });
-}
-
-void Launch::listWaits() {
-  for (const auto &lane : lanes) {
-    lane->list();
-  }
-}
-
-void Launch::noteEnd(const Lane &lane) {
+void Launch::noteEnd(Lane &lane) {
+  idleLanes.push_back(&lane);
   if (ended == 0) {
     endedFirst = lane.program();
   }
@@ -172,24 +115,31 @@ void Launch::noteEnd(const Lane &lane) {
   // Not the ended program is in the wrong place, but those that wait for it.
   const auto waiting =
       std::ranges::find_if(lanes, [](const auto &other) { return other->isInBarrier(); });
-  const auto &[x, y, z] = lane.program();
-  fail(**waiting, concat((*waiting)->calls(), " can never be passed: program (", x, ",", y, ",", z,
-                         ") of the same launch has ended without reaching it"));
+  fail(**waiting, whyNoBarrier(**waiting));
 }
 
-void Launch::arriveAtBarrier(const Lane &lane) {
-  const char *what = lane.calls();
-  if (programs > cores) {
-    throw Error(concat(what, " can never be passed: it waits for all ", programs,
-                       " programs of the launch, of which only ", cores,
-                       " run at a time; launch at most ", cores));
+std::string Launch::whyNoBarrier(const Lane &lane) const {
+  if (lane.launchJob() == nullptr) {
+    return notInitialisedText(lane.calls());
+  }
+  if (programs > mostInFlight) {
+    return concat(lane.calls(), " can never be passed: it waits for all ", programs,
+                  " programs of the launch, of which only ", mostInFlight,
+                  " run at a time; launch at most ", mostInFlight);
   }
   if (ended > 0) {
     const auto &[x, y, z] = endedFirst;
-    throw Error(concat(what, " can never be passed: program (", x, ",", y, ",", z,
-                       ") of the same launch has ended without reaching it"));
+    return concat(lane.calls(), " can never be passed: program (", x, ",", y, ",", z,
+                  ") of the same launch has ended without reaching it");
   }
-  (void)lane.job(); // throws outside of a job
+  return "";
+}
+
+void Launch::arriveAtBarrier(Lane &lane) {
+  if (const std::string reason = whyNoBarrier(lane); !reason.empty()) {
+    fail(lane, reason);
+    return;
+  }
   ++gathered;
   for (const auto &other : lanes) {
     if (other->isInBarrier()) {
@@ -226,9 +176,10 @@ void Launch::describeBarrier(tdist_wait_record &record) const noexcept {
   }
 }
 
-void Launch::fail(const Lane &lane, std::string why) noexcept {
-  failure = std::move(why) + lane.place();
-  hasFailed = true;
+void Launch::fail(const Lane &lane, const std::string &reason) {
+  if (why.empty()) {
+    why = reason + lane.place() + place();
+  }
 }
 
 } // namespace tdist::sim

@@ -1,70 +1,71 @@
 // One launch of a kernel: its programs, in flight and queued.
 #pragma once
 
-#include "idle.h"
+#include "cores.h"
 #include "job.h"
 #include "lane.h"
 #include "tdist_sim.h"
+#include "work.h"
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace tdist::sim {
 
-class Launch {
+/// All members but call() are used with the engine locked.
+class Launch final : public Work {
 public:
-  using Grid = std::array<std::int32_t, 3>;
+  /// Throws Error for a grid that cannot be, or a program that needs more cores than there are.
+  Launch(std::shared_ptr<Job> job, const tdist_launch &description, const Cores &all);
 
-  /// Throws Error for a grid or a number of cores that cannot be. `job` may be empty.
-  Launch(std::shared_ptr<Job> job, tdist_kernel_fn function, std::string kernelName,
-         const Grid &grid, std::int32_t cores, std::span<const std::uint64_t> arguments);
+  [[nodiscard]] bool isGiven(const MemoryRange &range) const override;
 
-  /// Runs programs until all have ended (true) or the deadline is past (false). Throws Error once a
-  /// program has failed, again in every later call.
-  bool run(Clock::time_point deadline);
-
-  // By its lanes.
   [[nodiscard]] Job *job() const noexcept { return ownJob.get(); }
   [[nodiscard]] const std::string &kernelName() const noexcept { return name; }
   [[nodiscard]] std::int64_t queued() const noexcept { return programs - started; }
+  [[nodiscard]] bool hasEnded() const noexcept { return ended == programs; }
+  /// What one program takes.
+  [[nodiscard]] const Cores &coresOfProgram() const noexcept { return cores; }
+  /// "; launched at FILE:LINE", or "".
+  [[nodiscard]] std::string place() const;
+
+  // By the engine.
+  /// A lane with the next program; there must be one that is queued.
+  Lane &startNext();
+  /// The lane's program has ended.
+  void noteEnd(Lane &lane);
+  void arriveAtBarrier(Lane &lane);
+  void passBarrierIfComplete() noexcept;
+  /// Why the launch has failed; "" as long as it has not.
+  [[nodiscard]] const std::string &failure() const noexcept { return why; }
+  void fail(const Lane &lane, const std::string &reason);
+
+  // By its lanes.
   /// How often all its programs have passed a barrier.
   [[nodiscard]] std::uint64_t barrierPassages() const noexcept { return passages; }
-  void call(const Lane::Program &program) const;
-  /// Throws Error where the barrier can never be passed.
-  void arriveAtBarrier(const Lane &lane);
   void describeBarrier(tdist_wait_record &record) const noexcept;
-  void fail(const Lane &lane, std::string why) noexcept;
+  void call(const Lane::Program &program) const;
 
 private:
-  enum class Progress { None, Some, SliceOver };
-
-  Progress runLanes(Clock::time_point deadline);
-  Progress serve(Lane &lane, Clock::time_point deadline);
-  bool assignNext(Lane &lane) noexcept;
-  void noteEnd(const Lane &lane);
-  void passBarrierIfComplete() noexcept;
-  [[nodiscard]] bool hasEnded() const noexcept { return ended == programs; }
-  [[nodiscard]] bool canAnyRun();
-  void listWaits();
+  [[nodiscard]] std::string whyNoBarrier(const Lane &lane) const;
 
   const std::shared_ptr<Job> ownJob;
   const tdist_kernel_fn function;
   const std::string name;
-  const Grid grid;
-  const std::int64_t cores;
+  const char *const file; // of the launch, in host code
+  const std::int32_t line;
+  const std::array<std::int32_t, 3> grid;
+  const Cores cores;
   const std::vector<std::uint64_t> arguments;
-  std::int64_t programs; // in the grid
+  const std::int64_t programs; // in the grid
+  const std::int64_t mostInFlight;
   std::int64_t started = 0;
   std::int64_t ended = 0;
   Lane::Program endedFirst{};
-  std::string failure;
-  bool hasFailed = false;
-  std::atomic_flag isRunning;
+  std::string why;
 
   // Barrier: the programs of this launch gather, then this PE arrives among the PEs.
   std::uint64_t passages = 0;
@@ -72,8 +73,8 @@ private:
   bool isCrossing = false; // all have gathered, other PEs are missing
   std::uint64_t crossing = 0;
 
-  std::vector<std::unique_ptr<Lane>> lanes; // at most `cores`
-  std::size_t cursor = 0;                   // the lane whose turn it is
+  std::vector<std::unique_ptr<Lane>> lanes; // busy and idle ones
+  std::vector<Lane *> idleLanes;
 };
 
 } // namespace tdist::sim

@@ -76,17 +76,32 @@ TEST_F(Launch, CopiesItsArguments) {
 }
 
 TEST_F(Launch, RefusesWhatCannotBe) {
-  const auto refuses = [](const Grid &grid, std::int32_t cores, const char *text) {
-    EXPECT_EQ(tdist_rt_launch_begin(appendProgram, "k", grid.data(), cores, nullptr, 0), nullptr);
+  ASSERT_EQ(tdist_rt_configure(4, 8, 1), 0);
+  const auto refuses = [](const tdist_launch &description, const char *text) {
+    EXPECT_EQ(tdist_rt_launch(&description), -1);
     EXPECT_THAT(tdist_rt_last_error(), HasSubstr(text));
   };
-  refuses({-1, 1, 1}, 1, "grid (-1,1,1)");
-  refuses({INT32_MAX, INT32_MAX, INT32_MAX}, 1, "more than");
-  refuses({1, 1, 1}, 0, "0 cores");
-  const Grid grid{1, 1, 1};
-  EXPECT_EQ(tdist_rt_launch_begin(nullptr, "k", grid.data(), 1, nullptr, 0), nullptr);
-  EXPECT_EQ(tdist_rt_launch_run(nullptr, 0), -1);
-  tdist_rt_launch_end(nullptr);
+  const std::uint64_t none = 0;
+  tdist_launch good{};
+  good.function = appendProgram;
+  good.kernel_name = "k";
+  good.args = &none;
+  good.aiv = 1;
+  std::ranges::fill(good.grid, 1);
+  const auto with = [&](const auto &change) {
+    tdist_launch changed = good;
+    change(changed);
+    return changed;
+  };
+  refuses(with([](tdist_launch &bad) { bad.grid[0] = -1; }), "grid (-1,1,1)");
+  refuses(with([](tdist_launch &bad) { std::ranges::fill(bad.grid, INT32_MAX); }), "more than");
+  refuses(with([](tdist_launch &bad) { bad.aiv = 0; }), "0 cube and 0 vector cores");
+  refuses(with([](tdist_launch &bad) { bad.aiv = 9; }),
+          "takes 0 cube and 9 vector cores, and the simulated NPU has 4 and 8");
+  refuses(with([](tdist_launch &bad) { bad.function = nullptr; }), "without a function");
+  EXPECT_EQ(tdist_rt_launch(nullptr), -1);
+  EXPECT_EQ(tdist_rt_configure(0, 0, 1), -1);
+  EXPECT_EQ(tdist_rt_configure(1, 1, -1), -1);
 }
 
 struct InFlight {
@@ -213,8 +228,8 @@ TEST_F(Launch, FailureNamesItsPlaceAndStopsTheOthers) {
   EXPECT_THAT(text, HasSubstr("; kernel test_kernel, program (2,0,0), kernel.py:41, rank 0"));
   EXPECT_EQ(begun, 3);
   EXPECT_EQ(ended, 0);
-  EXPECT_EQ(launched.finish(), -1) << "and stays failed";
-  EXPECT_EQ(tdist_rt_last_error(), text);
+  EXPECT_THAT(text, HasSubstr("rank 0; launched at host.py:7"));
+  EXPECT_EQ(launched.finish(), 0) << "it is told once";
 }
 
 TEST_F(Launch, DistributedCallsNeedAJob) {
@@ -294,7 +309,7 @@ TEST_F(Launch, FailsWhenAProgramAsksForTooMuch) {
   EXPECT_THAT(failureOf(misaligned, {1, 1, 1}), HasSubstr("no power of two"));
 }
 
-TEST_F(Launch, CanGoOnOnAnotherThread) {
+TEST_F(Launch, CanBeWaitedForOnAnotherThread) {
   std::int32_t word = 0;
   Launched launched(spinUntilSet, {3, 1, 1}, {addressOf(&word)});
   EXPECT_EQ(launched.run(0), 1);
@@ -303,21 +318,6 @@ TEST_F(Launch, CanGoOnOnAnotherThread) {
     std::atomic_ref(word).store(1);
     EXPECT_EQ(launched.finish(), 0);
   }).join();
-}
-
-TEST_F(Launch, RunsOnOneThreadAtATime) {
-  std::int32_t word = 0;
-  Launched launched(spinUntilSet, {1, 1, 1}, {addressOf(&word)});
-  std::thread other([&] {
-    while (launched.run() != 0) { // 1, or -1 when the other thread was first
-    }
-  });
-  while (launched.run(0) != -1) { // until the other one is inside
-    std::this_thread::yield();
-  }
-  EXPECT_THAT(tdist_rt_last_error(), HasSubstr("by another thread"));
-  std::atomic_ref(word).store(1);
-  other.join();
 }
 
 TEST_F(Launch, SeveralRunSideBySide) {

@@ -64,3 +64,11 @@ GLOO_SOCKET_IFNAME = _torch(
     since="torch 1.0",
     meaning="The interface that gloo connects ranks over; the ranks of a test get the loopback where it is not set.",
 )
+ASCEND_LAUNCH_BLOCKING = _torch(
+    "ASCEND_LAUNCH_BLOCKING",
+    kinds.FLAG,
+    owner="torch_npu",
+    default="0",
+    since="torch_npu 2.1",
+    meaning="Whether a launch returns only when the kernel has ended, with its error.",
+)

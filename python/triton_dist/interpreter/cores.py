@@ -7,14 +7,14 @@ from typing import Any
 
 from triton.runtime import interpreter as stock
 
-from triton_dist.runtime import driver, soc
+from triton_dist.runtime import soc
 
 _CUBE_OPERATIONS = {"dot", "dot_scaled"}
 
 
 def of(kernel: stock.InterpretedFunction) -> int:
     """The number of cores of the simulated SoC that the kernel runs on: cube cores if it uses `tl.dot`, else vector."""
-    return soc.lookup(driver.target_soc()).cores("mix" if _uses_cube(kernel.fn, set()) else "aiv")
+    return soc.simulated().count_of(soc.of_program("mix" if _uses_cube(kernel.fn, set()) else "aiv"))
 
 
 def _uses_cube(function: Any, seen: set[types.CodeType]) -> bool:

@@ -31,11 +31,11 @@ class SimulatedNPUUtils:
 
     def get_device_properties(self, device: int) -> dict[str, int]:
         """Core counts of the simulated SoC. Shared memory does not limit a simulated NPU."""
-        simulated = soc.lookup(target_soc())
+        simulated = soc.simulated()
         return {
             "max_shared_mem": 1,
-            "num_aicore": simulated.aic_cores,
-            "num_vectorcore": simulated.aiv_cores,
+            "num_aicore": simulated.aic,
+            "num_vectorcore": simulated.aiv,
         }
 
 
@@ -76,8 +76,9 @@ class SimulatedNPUDriver(DriverBase):  # type: ignore[misc]
         self.get_device_interface().set_device(device)
 
     def get_current_stream(self, device: int | None = None) -> int:
-        # Launches run in order on the calling thread: there is one stream.
-        return 0
+        from triton_dist.runtime.torch_device.library import library
+
+        return int(library().tdist_npu_current_stream(-1 if device is None else device))
 
     def get_device_interface(self) -> Any:
         import torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
-from triton_dist.runtime import native
+from triton_dist.runtime import launches, native
 
 
 class SymmetricHeap:
@@ -114,6 +114,7 @@ class SymmetricHeap:
         self.check_range(destination, bytes_, pe, name)
         if bytes_:
             self._check_local(source, bytes_, name)
+            launches.wait_for_memory(source, bytes_)
             self._library.put(destination, source, bytes_, pe)
 
     def get(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
@@ -125,6 +126,7 @@ class SymmetricHeap:
         self.check_range(source, bytes_, pe, name)
         if bytes_:
             self._check_local(destination, bytes_, name)
+            launches.wait_for_memory(destination, bytes_)
             self._library.get(destination, source, bytes_, pe)
 
     def signal(self, address: int, width: int, value: int, operation: int, pe: int, name: str) -> None:

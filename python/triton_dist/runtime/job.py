@@ -19,8 +19,9 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from triton_dist.runtime import native, rendezvous
+from triton_dist.runtime import launches, native, rendezvous
 from triton_dist.runtime.heap import SymmetricHeap
+from triton_dist.runtime.native import HostState
 from triton_dist.runtime.peers import Peers
 from triton_dist.runtime.status_page import CollectiveCall, State, StatusPage
 
@@ -111,8 +112,9 @@ class Job:
 
         `needed` are the ranks without which it cannot become ready; None: any other rank may make it so.
         """
-        while not ready(SLICE_NS):
-            self.fail_if_alone(what, ready, needed)
+        with launches.host_state(HostState.IN_SHMEM):
+            while not ready(SLICE_NS):
+                self.fail_if_alone(what, ready, needed)
 
     def fail_if_alone(self, what: str, ready: Callable[[int], bool], needed: Iterable[int] | None) -> None:
         """Raises PeerGoneError if `what`, which is not `ready(0)`, waits for ranks that have ended.
@@ -128,12 +130,13 @@ class Job:
     # -------------------------------------------------------------------------------- collective calls
 
     def barrier(self, name: str = "aclshmem_barrier_all") -> None:
-        """Waits until the hosts of all ranks have called it.
+        """Waits until the hosts of all ranks have called it, and what they had launched has ended or waits itself.
 
         Raises:
             PeerGoneError: a rank has ended or finalized.
-            RuntimeError: a rank makes another collective call.
+            RuntimeError: a rank makes another collective call, or a kernel has failed.
         """
+        launches.settle()
         self._together(CollectiveCall(name))
 
     def team_barrier(self, members: list[int], name: str = "aclshmem_barrier") -> None:
@@ -144,6 +147,7 @@ class Job:
         Raises:
             PeerGoneError: a member has ended or finalized.
         """
+        launches.settle()
         others = [rank for rank in members if rank != self.rank]
         self._library.quiet()
         for rank in others:
@@ -188,13 +192,14 @@ class Job:
         return address
 
     def free(self, address: int, name: str = "aclshmem_free") -> None:
-        """Gives back the block at `address`. Collective, with a barrier before it.
+        """Gives back the block at `address`, once no launch uses it any more. Collective, with a barrier before it.
 
         Raises:
             ValueError: no block begins there (never allocated, freed already, or of another job).
-            RuntimeError: ranks make other calls.
+            RuntimeError: ranks make other calls, or a kernel has failed.
         """
         offset = self.heap.offset_of_block(address, name)
+        launches.wait_for_users(address, 1)
         self._together(CollectiveCall(name, offset=offset))
         self.heap.give_back(offset)
         logger.debug("%s: rank %d has given back offset %d of its heap", name, self.rank, offset)
@@ -202,8 +207,9 @@ class Job:
     def _together(self, call: CollectiveCall) -> None:
         """A barrier of all ranks, who must all make this call."""
         wait = self.arrive(call)
-        while not wait.is_over(SLICE_NS):
-            wait.fail_if_alone(call.name)
+        with launches.host_state(HostState.IN_SHMEM):
+            while not wait.is_over(SLICE_NS):
+                wait.fail_if_alone(call.name)
 
     def arrive(self, call: CollectiveCall) -> CollectiveWait:
         """Arrives at the barrier of a collective call, and returns at once."""
@@ -258,8 +264,9 @@ class Job:
         def ready(ns: int) -> bool:
             return self._library.wait_until(address, width, _NE, seen, ns)
 
-        if not ready(slice_ns):
-            self.fail_if_alone(name, ready, None)
+        with launches.host_state(HostState.IN_SHMEM):
+            if not ready(slice_ns):
+                self.fail_if_alone(name, ready, None)
 
     # ------------------------------------------------------------------------------------------- end
 
@@ -283,23 +290,27 @@ class Job:
         return self._references > 0
 
     def finalize(self) -> None:
-        """Leaves the job, together with all ranks. Warns where some are gone already.
+        """Waits for this rank's launches, then leaves the job together with all ranks. Warns where some are gone.
 
         Raises:
-            RuntimeError: another rank makes another collective call; this one has left all the same.
+            RuntimeError: a kernel has failed, or another rank makes another collective call; this one has left all
+                the same.
         """
         global _current, _mapped
         try:
+            launches.synchronize()
             self._together(CollectiveCall("aclshmem_finalize"))
         except PeerGoneError as error:
             warnings.warn(f"aclshmem_finalize did not wait for all ranks: {error}", RuntimeWarning, stacklevel=3)
         finally:
+            launches.give_up()
             self._status.announce(State.FINALIZED)
             self._close()
             _current, _mapped = None, self
             _unmap_if_unused()
 
     def _close(self) -> None:
+        launches.watch(None)
         if self._claim is not None:
             self._claim.close()
         self._peers.close()
@@ -312,6 +323,7 @@ class Job:
         """
         global _current, _mapped
         self.announce_exit(reason)
+        launches.give_up()
         self._close()
         _current, _mapped = None, self
         _unmap_if_unused()
@@ -427,6 +439,7 @@ def attach(endpoint: rendezvous.Endpoint, rank: int, world_size: int, heap_bytes
         raise
     meeting.close_memory()
     _current = job
+    launches.watch(job.check_peers)
     # Also run where multiprocessing ends a child without the interpreter's own exit handlers.
     multiprocessing.util.Finalize(None, _announce_exit_at_exit, exitpriority=0)
     try:

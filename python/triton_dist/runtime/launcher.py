@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import struct
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from triton_dist import env
-from triton_dist.runtime import job, native, soc
-
-# How long native code runs before Python looks at signals and at the other ranks.
-SLICE_NS = 50_000_000
+from triton_dist.runtime import launches, native, soc
 
 # Each argument takes one slot of 8 bytes with its bits at the low end (tdist_kernel_entry, csrc/lib/Conversion).
 _SLOT = {
@@ -30,9 +30,10 @@ _SLOT = {
 
 
 class SimulatedNPULauncher:
-    """Packs arguments and runs all programs of a launch. Triton makes one for each compiled kernel.
+    """Packs arguments and gives a launch to its stream. Triton makes one for each compiled kernel.
 
-    Launches are synchronous: the call returns when every program has ended.
+    The call returns at once, unless ASCEND_LAUNCH_BLOCKING is set; an error of the kernel comes out when the host next
+    waits for it (see docs/simulator.md).
     """
 
     def __init__(self, src: Any, metadata: Any) -> None:
@@ -40,13 +41,18 @@ class SimulatedNPULauncher:
         constants = {names.index(key) if isinstance(key, str) else key for key in src.constants}
         constexprs = set(src.fn.constexprs)
         self._name: str = metadata.kernel_name
-        self._cores = soc.lookup(metadata.target.arch).cores(metadata.mix_mode)
+        self._name_buffer = ctypes.create_string_buffer(self._name.encode())
+        self._name_address = ctypes.addressof(self._name_buffer)
+        cores = soc.of_program(metadata.mix_mode)
         self._compile_only = env.TRITON_COMPILE_ONLY.get()
+        self._blocking = env.ASCEND_LAUNCH_BLOCKING.get()
         # Triton passes every argument that is not a constexpr, also the ones that it has made constants.
         passed = [index for index in range(len(names)) if index not in constexprs]
         kept = [(position, index) for position, index in enumerate(passed) if index not in constants]
         self._slots = [(position, names[index], src.signature[names[index]]) for position, index in kept]
-        self._pack = struct.Struct("<" + "".join(_slot_format(kind, name) for _, name, kind in self._slots)).pack
+        self._tail = (cores.aic, cores.aiv, len(kept), 0)
+        layout = native.LAUNCH.format + "".join(_slot_format(kind, name) for _, name, kind in self._slots)
+        self._pack = struct.Struct(layout).pack
 
     def __call__(
         self,
@@ -65,32 +71,37 @@ class SimulatedNPULauncher:
             _address(arguments[position], name, self._name) if kind[0] == "*" else arguments[position]
             for position, name, kind in self._slots
         ]
+        file, line = _launch_place()
+        grid = (grid_x, grid_y, grid_z)
         try:
-            packed = self._pack(*values)
+            packed = self._pack(function, self._name_address, file, 0, stream, line, *grid, *self._tail, *values)
         except struct.error as error:
             raise TypeError(f"an argument of {self._name} does not fit its type: {error}") from error
         if self._compile_only or not (grid_x and grid_y and grid_z):
             return
         if enter_hook is not None:
             enter_hook(launch_metadata)
-        self._run(function, native.GRID(grid_x, grid_y, grid_z), packed)
+        library = launches.library()
+        if library.launch(packed) < 0:
+            raise native.NativeError(library.last_error())
+        if self._blocking:
+            launches.synchronize()
         if exit_hook is not None:
             exit_hook(launch_metadata)
 
-    def _run(self, function: int, grid: Any, packed: bytes) -> None:
-        library = native.library()
-        launch = library.launch_begin(function, self._name, grid, self._cores, packed, len(self._slots))
-        try:
-            while True:
-                result = library.launch_run(launch, SLICE_NS)
-                if result == 0:
-                    return
-                if result < 0:
-                    raise native.NativeError(library.last_error())
-                if (current := job.current()) is not None:
-                    current.check_peers()
-        finally:
-            library.launch_end(launch)
+
+def _launch_place() -> tuple[int, int]:
+    """The user's line that launches: address of the file's name, as C reads it, and the line."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("triton.", "triton_dist.")):
+        frame = frame.f_back
+    return ctypes.addressof(_file_name(frame.f_code.co_filename)), frame.f_lineno
+
+
+@functools.cache
+def _file_name(name: str) -> Any:
+    # The cache keeps it for as long as native code may read it.
+    return ctypes.create_string_buffer(name.encode())
 
 
 def _slot_format(kind: str, name: str) -> str:

@@ -7,20 +7,39 @@ it once; everybody else calls the methods of :func:`library`.
 from __future__ import annotations
 
 import ctypes
+import enum
 import functools
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 
-KERNEL_FUNCTION = ctypes.c_void_p
-GRID = ctypes.c_int32 * 3
+LAUNCH = struct.Struct("=QQQQq8i")
+"""tdist_launch: function, addresses of the kernel's name, of the launching file's name and of the arguments (0: they
+follow), stream, line, grid (x, y, z), cube and vector cores that a program takes, number of arguments, 0."""
 
 
 class NativeError(RuntimeError):
     """A call of the simulator's native library failed. The text says what, where and what to do."""
 
+
+class HostState(enum.IntEnum):
+    """What a rank's host thread does, as far as others may conclude that it will do nothing until its wait is over."""
+
+    RUNS = 0
+    """Code that may do anything."""
+    SYNCHRONIZES = 1
+    """It waits for this rank's own launches."""
+    IN_SHMEM = 2
+    """A collective call or a wait of the shmem library."""
+    IN_HCCL = 3
+    """A collective of hccl."""
+    EXITED = 4
+
+
+_RANGE = struct.Struct("=Qq")
 
 _INT, _LONG, _TEXT, _POINTER = ctypes.c_int32, ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p
 
@@ -36,15 +55,29 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "tdist_rt_heap_used": (_LONG, []),
     "tdist_rt_check_symmetric": (_INT, [_TEXT, _POINTER, _LONG, _LONG, _INT]),
     "tdist_rt_check_local": (_INT, [_TEXT, _POINTER, _LONG]),
-    "tdist_rt_launch_begin": (_POINTER, [_POINTER, _TEXT, ctypes.POINTER(_INT), _INT, _TEXT, _INT]),
-    "tdist_rt_launch_run": (_INT, [_POINTER, _LONG]),
-    "tdist_rt_launch_end": (None, [_POINTER]),
+    "tdist_rt_configure": (_INT, [_INT, _INT, _INT]),
+    "tdist_rt_launch": (_LONG, [_TEXT]),
+    "tdist_rt_stream_end": (_LONG, [_LONG]),
+    "tdist_rt_stream_wait": (_INT, [_LONG, _LONG, _LONG]),
+    "tdist_rt_synchronize": (_INT, [_LONG]),
+    "tdist_rt_unfinished": (_LONG, []),
+    "tdist_rt_blocked_ns": (_LONG, []),
+    "tdist_rt_memory_in_use": (_INT, [_POINTER, _LONG]),
+    "tdist_rt_memory_wait": (_INT, [_LONG, _TEXT, _INT, _LONG]),
+    "tdist_rt_mark_wait": (_INT, [_POINTER, _LONG]),
+    "tdist_rt_give_up": (_INT, [_LONG]),
+    "tdist_rt_stop": (_INT, [_LONG]),
+    "tdist_rt_host_state": (_INT, [_INT]),
     "tdist_rt_barrier_arrive": (_LONG, []),
     "tdist_rt_barrier_wait": (_INT, [_LONG, _LONG]),
     "tdist_rt_wait_until": (_INT, [_POINTER, _INT, _INT, _LONG, _LONG]),
     "tdist_rt_put": (_INT, [_POINTER, _POINTER, _LONG, _INT]),
     "tdist_rt_get": (_INT, [_POINTER, _POINTER, _LONG, _INT]),
     "tdist_rt_signal": (_INT, [_POINTER, _INT, _LONG, _INT, _INT]),
+    "tdist_rt_put_on_stream": (_INT, [_POINTER, _POINTER, _LONG, _INT, _LONG]),
+    "tdist_rt_get_on_stream": (_INT, [_POINTER, _POINTER, _LONG, _INT, _LONG]),
+    "tdist_rt_signal_on_stream": (_INT, [_POINTER, _INT, _LONG, _INT, _INT, _LONG]),
+    "tdist_rt_wait_until_on_stream": (_INT, [_POINTER, _INT, _INT, _LONG, _LONG]),
     "tdist_rt_quiet": (_INT, []),
     "tdist_rt_fence": (_INT, []),
     "tdist_rt_describe_waits": (_LONG, [ctypes.c_char_p, _LONG]),
@@ -78,8 +111,13 @@ class Library:
             raise NativeError(
                 f"{path} has interface version {version}, this package wants {ABI_VERSION}: build again (nox -s build)"
             )
-        self.launch_run = self._library.tdist_rt_launch_run
-        self.launch_end = self._library.tdist_rt_launch_end
+        self.launch = self._library.tdist_rt_launch
+        """Gives a launch (a LAUNCH, its slots of 8 bytes behind it) to its stream; returns its position there, or -1:
+        see last_error. Called for each launch, so without a method around it."""
+        self.unfinished = self._library.tdist_rt_unfinished
+        """How many things all streams have to do; -1: a kernel has failed, and nobody has been told."""
+        self.blocked_ns = self._library.tdist_rt_blocked_ns
+        """For how long all programs in flight have been blocked, in nanoseconds; 0 while one can run."""
 
     def last_error(self) -> str:
         """The text of this thread's last failed call."""
@@ -128,15 +166,51 @@ class Library:
         """Fails unless the `bytes_` bytes at `address` are memory of this process."""
         self._check(self._library.tdist_rt_check_local(name.encode(), address, bytes_))
 
-    def launch_begin(self, function: int, name: str, grid: Any, cores: int, arguments: bytes, count: int) -> int:
-        """Queue a launch of `function` over `grid` (a GRID) and return its handle.
+    def configure(self, aic: int, aiv: int, workers: int) -> None:
+        """Set the simulated NPU's cube and vector cores, and how many threads run programs (0: chosen)."""
+        self._check(self._library.tdist_rt_configure(aic, aiv, workers))
 
-        `arguments` holds `count` slots of 8 bytes, `cores` is the number of programs in flight at once.
-        """
-        handle: int | None = self._library.tdist_rt_launch_begin(function, name.encode(), grid, cores, arguments, count)
-        if not handle:
-            raise NativeError(self.last_error())
-        return handle
+    def stream_end(self, stream: int) -> int:
+        """How many things a stream has been given."""
+        return self._check(self._library.tdist_rt_stream_end(stream))
+
+    def stream_wait(self, stream: int, position: int, slice_ns: int) -> bool:
+        """True once the stream has done so many things; False when the slice is over first."""
+        return self._check(self._library.tdist_rt_stream_wait(stream, position, slice_ns)) == 0
+
+    def synchronize(self, slice_ns: int) -> bool:
+        """True once all streams have done everything; False when the slice is over first."""
+        return self._check(self._library.tdist_rt_synchronize(slice_ns)) == 0
+
+    def memory_in_use(self, address: int, bytes_: int) -> bool:
+        """Whether anything unfinished, in whatever stream, was given the memory."""
+        return self._check(self._library.tdist_rt_memory_in_use(address, bytes_)) == 1
+
+    def memory_wait(self, stream: int, address: int, bytes_: int, slice_ns: int) -> bool:
+        """True once nothing before the end of the stream uses the memory; False when the slice is over first."""
+        return self._check(self._library.tdist_rt_memory_wait(stream, _RANGE.pack(address, bytes_), 1, slice_ns)) == 0
+
+    def mark_wait(self, mark: int, slice_ns: int) -> bool:
+        """True once the mark's stream has come to it; False when the slice is over first."""
+        return self._check(self._library.tdist_rt_mark_wait(mark, slice_ns)) == 0
+
+    def give_up(self, slice_ns: int) -> bool:
+        """Forget everything unfinished; False when a program still runs at the end of the slice."""
+        return self._check(self._library.tdist_rt_give_up(slice_ns)) == 0
+
+    def stop(self, slice_ns: int) -> bool:
+        """As give_up, and end the library's threads; the next launch starts new ones."""
+        return self._check(self._library.tdist_rt_stop(slice_ns)) == 0
+
+    def host_state(self, state: HostState) -> HostState:
+        """Tell all ranks what this one's host does; returns what it did before."""
+        return HostState(self._check(self._library.tdist_rt_host_state(state)))
+
+    def functions(self, *names: str) -> Any:
+        """Addresses of functions of the library, as an array for native code."""
+        return (_POINTER * len(names))(
+            *(ctypes.cast(getattr(self._library, f"tdist_rt_{name}"), _POINTER).value for name in names)
+        )
 
     def barrier_arrive(self) -> int:
         """Arrive at the host barrier of all PEs; returns the ticket for :meth:`barrier_wait`."""
@@ -161,6 +235,22 @@ class Library:
     def signal(self, address: int, width: int, value: int, operation: int, pe: int) -> None:
         """Set (0) or add (1) `value` on PE `pe`'s signal word of `width` bytes (4 or 8)."""
         self._check(self._library.tdist_rt_signal(address, width, value, operation, pe))
+
+    def put_on_stream(self, destination: int, source: int, bytes_: int, pe: int, stream: int) -> None:
+        """As :meth:`put`, when the stream comes to it."""
+        self._check(self._library.tdist_rt_put_on_stream(destination, source, bytes_, pe, stream))
+
+    def get_on_stream(self, destination: int, source: int, bytes_: int, pe: int, stream: int) -> None:
+        """As :meth:`get`, when the stream comes to it."""
+        self._check(self._library.tdist_rt_get_on_stream(destination, source, bytes_, pe, stream))
+
+    def signal_on_stream(self, address: int, width: int, value: int, operation: int, pe: int, stream: int) -> None:
+        """As :meth:`signal`, when the stream comes to it."""
+        self._check(self._library.tdist_rt_signal_on_stream(address, width, value, operation, pe, stream))
+
+    def wait_until_on_stream(self, address: int, width: int, compare: int, value: int, stream: int) -> None:
+        """Hold the stream until the word of `width` bytes at `address` compares with `value`."""
+        self._check(self._library.tdist_rt_wait_until_on_stream(address, width, compare, value, stream))
 
     def quiet(self) -> None:
         """Wait until every put of this PE is complete."""

@@ -10,6 +10,8 @@ import difflib
 from dataclasses import dataclass
 from typing import Literal
 
+from triton_dist import env
+
 Family = Literal["A2", "A3", "A5"]
 
 
@@ -26,9 +28,34 @@ class SoC:
         """Number of vector cores."""
         return 2 * self.aic_cores
 
-    def cores(self, mix_mode: str) -> int:
-        """How many programs of a kernel run at once: a vector kernel (`aiv`) takes an AIV, any other an AIC."""
-        return self.aiv_cores if mix_mode == "aiv" else self.aic_cores
+
+@dataclass(frozen=True)
+class Cores:
+    """Numbers of cube cores and of vector cores."""
+
+    aic: int
+    aiv: int
+
+    def count_of(self, needed: Cores) -> int:
+        """How many times `needed` fits at once."""
+        return min(have // need for have, need in ((self.aic, needed.aic), (self.aiv, needed.aiv)) if need)
+
+
+def of_program(mix_mode: str) -> Cores:
+    """What one program of a kernel takes: a vector core, a cube core, or both halves of an AI core."""
+    return {"aiv": Cores(0, 1), "aic": Cores(1, 0)}.get(mix_mode, Cores(1, 2))
+
+
+def simulated() -> Cores:
+    """What the simulated NPUs of this process have.
+
+    That of their SoC (TRITON_DIST_SIM_SOC), unless TRITON_DIST_SIM_AIC and TRITON_DIST_SIM_AIV say otherwise; with
+    the first alone, each cube core has two vector cores.
+    """
+    model = lookup(env.TRITON_DIST_SIM_SOC.get())
+    aic = env.TRITON_DIST_SIM_AIC.get()
+    aiv = env.TRITON_DIST_SIM_AIV.get() or (model.aiv_cores if aic is None else 2 * aic)
+    return Cores(model.aic_cores if aic is None else aic, aiv)
 
 
 _SOCS = {

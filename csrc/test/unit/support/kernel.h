@@ -32,7 +32,11 @@ inline constexpr std::int32_t kLe = 5;
 using Grid = std::array<std::int32_t, 3>;
 using Arguments = std::vector<std::uint64_t>;
 
-/// A launch that is ended with its owner.
+/// Gives a launch to a stream, and returns its position there.
+std::int64_t give(tdist_kernel_fn kernel, const Grid &grid, const Arguments &arguments,
+                  std::int64_t stream, const char *name = "test_kernel");
+
+/// A launch in a stream of its own, on an NPU of `cores` with one worker; given up with its owner.
 class Launched {
 public:
   Launched(tdist_kernel_fn kernel, const Grid &grid, const Arguments &arguments = {},
@@ -41,13 +45,16 @@ public:
   Launched &operator=(const Launched &) = delete;
   ~Launched();
 
-  /// One slice, as tdist_rt_launch_run() gives it.
+  /// Waits for one slice, as tdist_rt_stream_wait() does.
   int run(std::int64_t sliceNs = kSliceNs);
   /// Slices until it is not 1.
   int finish();
 
 private:
-  void *launch;
+  static constexpr std::int64_t kGiveUpNs = 30'000'000'000;
+
+  std::int64_t stream = 0;
+  std::int64_t position = 0;
 };
 
 /// Runs to the end; fails the test when the launch fails.

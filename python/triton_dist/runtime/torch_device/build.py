@@ -17,6 +17,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ def _sources() -> list[Path]:
 
 def _key(torch: Torch, sources: list[Path]) -> str:
     digest = hashlib.sha256()
-    for part in (torch.version, torch.git_version, str(torch.root), *_FLAGS):
+    for part in (torch.version, torch.git_version, str(torch.root), sys.version, *_FLAGS):
         digest.update(part.encode() + b"\0")
     for source in sources:
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
@@ -146,10 +147,12 @@ def _compile(torch: Torch, sources: list[Path], compiler: str, output: Path) -> 
         compiler,
         *_FLAGS,
         f"-isystem{torch.root / 'include'}",
+        f"-isystem{sysconfig.get_path('include')}",
         f"-L{torch.root / 'lib'}",
         str(unit),
         "-o",
         str(output),
+        "-ltorch_python",
         "-ltorch_cpu",
         "-lc10",
     ]

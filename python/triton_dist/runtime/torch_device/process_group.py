@@ -10,6 +10,9 @@ import torch
 import torch.distributed as dist
 from torch.futures import Future
 
+from triton_dist.runtime import launches
+from triton_dist.runtime.native import HostState
+
 
 class HcclWork(dist.Work):
     """One or more collectives under way.
@@ -32,7 +35,8 @@ class HcclWork(dist.Work):
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Blocks until the collectives are done; an error of theirs comes out here."""
-        results = [work.wait(timeout) for work in self._works]
+        with launches.host_state(HostState.IN_HCCL):
+            results = [work.wait(timeout) for work in self._works]
         self._call_finish()
         return all(results)
 
@@ -197,6 +201,12 @@ def _alltoall(
     return HcclWork([work], outputs, distribute)
 
 
+def _barrier(self: SimulatedHcclGroup, *arguments: Any, **options: Any) -> HcclWork:
+    """On an NPU it goes through the streams: what was launched before is done behind it."""
+    launches.settle()
+    return self._run("barrier", *arguments, **options)
+
+
 # torch calls these by name, in Python and from C++, with the arguments that gloo takes.
 _COLLECTIVES: dict[str, Callable[..., HcclWork]] = {
     **{
@@ -216,7 +226,6 @@ _COLLECTIVES: dict[str, Callable[..., HcclWork]] = {
             "send",
             "recv",
             "recv_anysource",
-            "barrier",
         )
     },
     # torch 2.13's names for some of them, and what gloo lacks.
@@ -229,6 +238,7 @@ _COLLECTIVES: dict[str, Callable[..., HcclWork]] = {
     "reduce_scatter_single_coalesced": _forward_each("_reduce_scatter_base"),
     "allreduce_coalesced": _allreduce_coalesced,
     "alltoall": _alltoall,
+    "barrier": _barrier,
 }
 for _name, _collective in _COLLECTIVES.items():
     setattr(SimulatedHcclGroup, _name, _collective)

@@ -1,18 +1,18 @@
 """torch.npu.Stream and torch.npu.Event.
 
-Work on a simulated NPU has ended when the call that asked for it returns: streams keep order among themselves by that,
-and an event is the time at which it was recorded.
+Kernels run in streams, beside the host. An operator of torch runs on the host, within its call: it waits for what
+comes before it in the current stream and was given its tensors.
 """
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from triton_dist.runtime.torch_device import synchronization
 from triton_dist.runtime.torch_device.indices import Device, index_of
+from triton_dist.runtime.torch_device.library import library
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -60,21 +60,21 @@ class Event(torch.Event):
     """
 
     _timed: bool
-    _recorded_ns: int | None
+    _is_recorded: bool
 
     def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Self:
         event = super().__new__(cls, device="npu", enable_timing=enable_timing)
         event._timed = enable_timing
-        event._recorded_ns = None
+        event._is_recorded = False
         return event
 
     def record(self, stream: torch.Stream | None = None) -> None:
         """Makes this the moment up to which `stream`, by default the current one, has been given work."""
         super().record(stream)
-        self._recorded_ns = time.perf_counter_ns()
+        self._is_recorded = True
 
     def elapsed_time(self, end_event: torch.Event) -> float:
-        """Milliseconds from this event to `end_event`.
+        """Milliseconds from this event to `end_event`; waits until both have happened.
 
         Raises:
             RuntimeError: one of them has not been recorded, or was made without enable_timing=True.
@@ -82,9 +82,13 @@ class Event(torch.Event):
         # torch's own method does not take an event of a derived class.
         if not isinstance(end_event, Event) or not (self._timed and end_event._timed):
             raise RuntimeError("elapsed_time needs two torch.npu.Event made with enable_timing=True")
-        if self._recorded_ns is None or end_event._recorded_ns is None:
+        if not (self._is_recorded and end_event._is_recorded):
             raise RuntimeError("elapsed_time needs two events that have been recorded")
-        return (end_event._recorded_ns - self._recorded_ns) / 1e6
+        return (end_event._happened_ns() - self._happened_ns()) / 1e6
+
+    def _happened_ns(self) -> int:
+        self.synchronize()
+        return int(library().tdist_npu_event_ns(self.event_id))
 
     def synchronize(self) -> None:
         """Waits until the work before the event has ended."""
