@@ -75,6 +75,14 @@ class Network:
         """The command that runs `arguments` in the namespace."""
         return ["nsenter", f"--net={self.path}", "--", *arguments]
 
+    def connect(self, device: str, address: str, other: Network, far_device: str, far_address: str) -> None:
+        """Lays a cable from an interface of this namespace to one of another."""
+        pid = other.path.split("/")[2]
+        self._ip(f"link add {device} type veth peer name {far_device} netns {pid}")
+        for each, name, own in ((self, device, address), (other, far_device, far_address)):
+            each._ip(f"address add {own} dev {name}")
+            each._ip(f"link set {name} up")
+
     def _ip(self, words: str) -> None:
         subprocess.run(self.command("ip", *words.split()), check=True, timeout=30)
 

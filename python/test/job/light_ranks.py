@@ -18,6 +18,15 @@ from typing import Any
 # Ranks are forked from a process that has done the imports and nothing else.
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["pytest", "triton_dist._build_info", "triton_dist.shims.shmem"])
+# What a job of tests around this one has set must not reach the ranks here.
+_TAKEN_OUT = (
+    "TRITON_DIST_SESSION",
+    "TRITON_DIST_JOB_SECRET",
+    "SHMEM_UID_SESSION_ID",
+    "SHMEM_UID_SOCK_IFNAME",
+    "SHMEM_UID_SOCK_IFNAM",
+    "SHMEM_INSTANCE_PORT_RANGE",
+)
 
 
 @dataclass
@@ -94,8 +103,7 @@ def _main(
 
     from triton_dist import env
 
-    # What a job of tests around this one has set must not reach the ranks here.
-    env.apply({"TRITON_DIST_SESSION": None, "SHMEM_UID_SESSION_ID": None, **environment})
+    env.apply({**dict.fromkeys(_TAKEN_OUT), **environment})
     outcome = Outcome()
     begin = time.monotonic()
     with warnings.catch_warnings(record=True) as caught:
@@ -109,6 +117,14 @@ def _main(
             outcome.seconds = time.monotonic() - begin
             outcome.warnings = [str(warning.message) for warning in caught]
             connection.send(outcome)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Waits until `condition()`; fails where it does not come true in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "what was waited for did not come"
+        time.sleep(0.02)
 
 
 def new_endpoint() -> str:

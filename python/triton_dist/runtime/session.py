@@ -15,6 +15,7 @@ from triton_dist.env.addresses import Address, parse_address, parse_interface, p
 from triton_dist.runtime import native
 from triton_dist.runtime.meeting import interfaces, reservation
 from triton_dist.runtime.meeting.endpoint import Endpoint, resolve
+from triton_dist.runtime.meeting.errors import RendezvousError
 
 logger = logging.getLogger("aclshmem.rendezvous")
 
@@ -60,7 +61,7 @@ def new_unique_id() -> str:
 
     Raises:
         ValueError: a variable is malformed, or the interface is unknown or has no address of that family.
-        RendezvousError: a host name or scope in SHMEM_UID_SESSION_ID is unknown.
+        RendezvousError: a host name or scope in SHMEM_UID_SESSION_ID is unknown, or no port is free.
     """
     word = secrets.token_hex(16)
     address: Address | None = None
@@ -76,7 +77,12 @@ def new_unique_id() -> str:
         named = _named_interface()
         if not env.TRITON_DIST_SESSION.is_set():
             address = interfaces.choose(0) if named is None else _of_interface(*named)
-            port = reservation.reserve(resolve(Endpoint(str(address), address)))
+            try:
+                port = reservation.reserve(resolve(Endpoint(str(address), address)))
+            except OSError as error:
+                raise RendezvousError(
+                    f"no port can be had at {address.host} for rank 0 to listen at: {error}"
+                ) from None
             address = replace(address, port=port)
     logger.info("unique id made: rank 0 will listen at %s", address or "no address, the job meets in its lease")
     return word if address is None else f"{word} {address}"

@@ -60,6 +60,8 @@ def address_of(interface: Interface, port: int) -> Address:
 def choose(port: int) -> Address:
     """The address of the first interface that is no loopback, docker, veth, bridge or tunnel; else of the loopback.
 
+    Addresses that are good for one link only do not count: an interface has one without anybody having given it.
+
     Raises:
         ValueError: this host has no address.
     """
@@ -67,7 +69,7 @@ def choose(port: int) -> Address:
     usable = [own for own in interfaces if own.name != _LOOPBACK and not _is_skipped(own.name)]
     for own in (*usable, *(own for own in interfaces if own.name == _LOOPBACK)):
         found = own.first(None)
-        if found is not None:
+        if found is not None and "%" not in found:
             return _address(found, port)
     raise ValueError("this host has no interface with an address, not even a loopback that is up")
 
