@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,13 @@ from hypothesis import strategies as st
 from triton.backends.ascend.compiler import NPUOptions
 
 from triton_dist.compiler.options import FLAG, INTEGER, OPTIONS, TEXT, nearest
+
+
+@pytest.fixture(autouse=True)
+def _dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compiled with debug is dumped."""
+    monkeypatch.setenv("TRITON_DUMP_DIR", str(tmp_path))
+
 
 # A value other than the default that the option takes.
 OTHER_VALUE: dict[str, Any] = {

@@ -145,3 +145,10 @@ TRITON_DIST_HEAP_TIMEOUT = _ours(
     since="0.1.0",
     meaning="How long the ranks of a job wait for each other when a symmetric heap is made.",
 )
+TRITON_DIST_AUTOTUNE_TIMEOUT = _ours(
+    "TRITON_DIST_AUTOTUNE_TIMEOUT",
+    kinds.SECONDS,
+    default="120",
+    since="0.1.0",
+    meaning="How long the ranks of a job wait for each other at each step of autotuning a kernel together.",
+)

@@ -17,6 +17,9 @@ from triton.language import core, semantic
 
 R = TypeVar("R")
 
+PRIMITIVE = "__triton_dist_primitive__"
+"""Attribute of every builtin that :func:`primitive` has made."""
+
 LIBRARY = "tdist"
 """Library name of our own extern calls; the lowering recognises them by it."""
 
@@ -168,4 +171,5 @@ def primitive(function: Callable[..., R]) -> Callable[..., R]:
     visible = list(signature.parameters.values())[1:]
     builtin.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
     setattr(builtin, core.TRITON_BUILTIN, True)
+    setattr(builtin, PRIMITIVE, True)
     return builtin

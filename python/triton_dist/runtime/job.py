@@ -204,6 +204,29 @@ class Job:
         self.heap.give_back(offset)
         logger.debug("%s: rank %d has given back offset %d of its heap", name, self.rank, offset)
 
+    def gather(self, name: str, values: tuple[int, int, int], timeout: float) -> list[tuple[int, int, int]]:
+        """What each rank gives, by rank: three integers of 64 bits, signed. All ranks call it with one `name`.
+
+        Raises:
+            PeerGoneError: a rank has ended or finalized.
+            TimeoutError: ranks have not called it within `timeout` seconds; this one cannot go on with the job.
+            RuntimeError: a rank makes another collective call.
+        """
+        own = CollectiveCall(name, *values)
+        wait = self.arrive(own)
+        deadline = time.monotonic() + timeout
+        while not wait.have_all_come(SLICE_NS):
+            wait.fail_if_alone(name)
+            if time.monotonic() >= deadline:
+                late = [rank for rank, call in enumerate(wait.calls()) if call is None]
+                raise TimeoutError(f"{name}: ranks {late} have not come within {timeout:g} s")
+        gathered = []
+        for rank, call in enumerate(wait.calls()):
+            if call is None or call.name != name:
+                raise RuntimeError(self._describe_difference(own, rank, call))
+            gathered.append((call.bytes, call.align, call.offset))
+        return gathered
+
     def _together(self, call: CollectiveCall) -> None:
         """A barrier of all ranks, who must all make this call."""
         wait = self.arrive(call)
@@ -221,10 +244,13 @@ class Job:
         """Whether all ranks have arrived at the barrier of `ticket`, after at most `slice_ns` nanoseconds."""
         return self._library.barrier_wait(ticket, slice_ns)
 
+    def posted(self, sequence: int) -> list[CollectiveCall | None]:
+        """What each rank has posted as its `sequence`-th collective call; None for a rank that has not come to it."""
+        return [self._status.posted(rank, sequence) for rank in range(self.world_size)]
+
     def check_same_call(self, call: CollectiveCall, sequence: int) -> None:
         """Raises RuntimeError unless all ranks have posted `call` as their `sequence`-th."""
-        for rank in range(self.world_size):
-            theirs = self._status.posted(rank, sequence)
+        for rank, theirs in enumerate(self.posted(sequence)):
             if theirs != call:
                 raise RuntimeError(self._describe_difference(call, rank, theirs))
 
@@ -353,10 +379,18 @@ class CollectiveWait:
         Raises:
             RuntimeError: a rank makes another collective call.
         """
-        if not self._job.is_passed(self._ticket, slice_ns):
+        if not self.have_all_come(slice_ns):
             return False
         self._job.check_same_call(self._call, self._sequence)
         return True
+
+    def have_all_come(self, slice_ns: int) -> bool:
+        """As `is_over`, whatever calls the other ranks make."""
+        return self._job.is_passed(self._ticket, slice_ns)
+
+    def calls(self) -> list[CollectiveCall | None]:
+        """The calls that the ranks make, by rank; None for one that has not arrived."""
+        return self._job.posted(self._sequence)
 
     def fail_if_alone(self, what: str) -> None:
         """Raises PeerGoneError, in which `what` waits, if a rank that has not arrived has ended."""

@@ -45,6 +45,8 @@ class CollectiveCall:
     offset: int = 0
 
     def __str__(self) -> str:
+        if self.name.startswith("triton."):
+            return self.name  # what it carries is no size
         if self.align:
             return f"{self.name} of {self.bytes} bytes"
         return f"{self.name} at heap offset {self.offset}" if self.offset else self.name
