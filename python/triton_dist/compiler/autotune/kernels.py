@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import textwrap
+from types import FunctionType
 from typing import Any
-
-from triton.runtime.jit import JITFunction
 
 from triton_dist.language._frontend import PRIMITIVE
 
@@ -14,20 +14,20 @@ from triton_dist.language._frontend import PRIMITIVE
 _LOCAL = frozenset({"rank", "num_ranks", "my_pe", "n_pes", "team_my_pe", "team_n_pes", "consume_token", "extern_call"})
 
 
-def base(kernel: Any) -> JITFunction:
-    """The function with @triton.jit inside tuners and heuristics."""
-    while not isinstance(kernel, JITFunction):
+def base(kernel: Any) -> FunctionType:
+    """The Python function inside tuners, heuristics and @triton.jit."""
+    while not isinstance(kernel, FunctionType):
         kernel = kernel.fn
     return kernel
 
 
-def reaches_others(kernel: JITFunction) -> bool:
+def reaches_others(kernel: Any) -> bool:
     """Whether `kernel`, or a function that it calls, calls a primitive that reads, writes or waits for other ranks.
 
     Told from the source alone, so that all ranks say the same, also where the kernel compiles on some of them only.
     """
-    seen: set[JITFunction] = set()
-    todo = [kernel]
+    seen: set[FunctionType] = set()
+    todo = [base(kernel)]
     while todo:
         function = todo.pop()
         if function in seen:
@@ -36,8 +36,8 @@ def reaches_others(kernel: JITFunction) -> bool:
         for called in _calls(function):
             if _is_of_language(called) and called.__name__ not in _LOCAL:
                 return True
-            if isinstance(called, JITFunction):
-                todo.append(called)
+            if isinstance(getattr(called, "fn", None), FunctionType):  # with @triton.jit
+                todo.append(called.fn)
     return False
 
 
@@ -46,10 +46,11 @@ def _is_of_language(called: Any) -> bool:
     return bool(getattr(called, PRIMITIVE, False)) and called.__module__.startswith("triton_dist.language.")
 
 
-def _calls(function: JITFunction) -> list[Any]:
+def _calls(function: FunctionType) -> list[Any]:
     """The objects that the source of `function` calls by a name or a dotted name."""
-    names = {**function.__globals__, **inspect.getclosurevars(function.fn).nonlocals}
-    calls = (node.func for node in ast.walk(ast.parse(function.src)) if isinstance(node, ast.Call))
+    names = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    source = textwrap.dedent(inspect.getsource(function))
+    calls = (node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
     return [found for call in calls if (found := _resolve(call, names)) is not None]
 
 
