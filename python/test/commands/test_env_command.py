@@ -376,11 +376,23 @@ def test_contradictions_of_hccl(run: Any, monkeypatch: pytest.MonkeyPatch) -> No
     assert "HCCL_HOST_SOCKET_PORT_RANGE wins" in found["message"]
 
 
-@pytest.mark.parametrize(("ip_port", "found"), [("tcp://10.0.0.1:0", False), ("tcp://[::1]:8666", True)])
-def test_a_port_range_needs_port_0(run: Any, monkeypatch: pytest.MonkeyPatch, ip_port: str, found: bool) -> None:
-    monkeypatch.setenv("SHMEM_INSTANCE_PORT_RANGE", "1024:2047")
-    messages = [each["message"] for each in findings(run, "--ip-port", ip_port)]
-    assert any(f"{ip_port} names one" in message for message in messages) == found
+@pytest.mark.parametrize(
+    ("ports", "ip_port", "severity", "says"),
+    [
+        ("1024:2047", "tcp://[::1]:8666", "hint", "tcp://[::1]:8666 names one: it is not used"),
+        (None, "tcp://10.0.0.1:0", "error", "it is not set, and the port 0 of tcp://10.0.0.1:0 stands for one of it"),
+        ("1024:2047", "tcp://10.0.0.1:0", None, ""),
+        (None, "tcp6://[::1]:8666", None, ""),
+    ],
+)
+def test_port_0_and_the_port_range_need_each_other(
+    run: Any, monkeypatch: pytest.MonkeyPatch, ports: str | None, ip_port: str, severity: str | None, says: str
+) -> None:
+    if ports is not None:
+        monkeypatch.setenv("SHMEM_INSTANCE_PORT_RANGE", ports)
+    found = [each for each in findings(run, "--ip-port", ip_port) if each["kind"] == "contradiction"]
+    assert [each["severity"] for each in found] == ([] if severity is None else [severity])
+    assert all(says in each["message"] for each in found)
 
 
 @pytest.mark.parametrize(

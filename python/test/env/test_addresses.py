@@ -15,6 +15,7 @@ from triton_dist.env.addresses import (
     PortRange,
     parse_address,
     parse_interface,
+    parse_ip_port,
     parse_port_range,
 )
 
@@ -107,6 +108,23 @@ def test_any_text_is_an_address_or_an_error_of_one_line(text: str) -> None:
     else:
         assert 0 <= address.port <= 65535
         assert parse_address(str(address)) == address
+
+
+@pytest.mark.parametrize(
+    ("text", "scheme", "host"),
+    [("tcp://10.0.0.1:0", "tcp", "10.0.0.1"), ("tcp://[::1]:1", "tcp", "::1"), ("tcp6://node:1", "tcp6", "node")],
+)
+def test_forms_of_ip_port(text: str, scheme: str, host: str) -> None:
+    found, address = parse_ip_port(text)
+    assert (found, address.host) == (scheme, host)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "10.0.0.1:1", "udp://h:1", "tcp:/h:1", "tcp://h", "tcp6://10.0.0.1:1", "tcp4://h:1"]
+)
+def test_what_is_no_ip_port(text: str) -> None:
+    with pytest.raises(ValueError, match=f"^ip_port is {text!r}: it must look like tcp://127"):
+        parse_ip_port(text)
 
 
 @given(INTERFACES, st.sampled_from([None, "inet4", "inet6"]))

@@ -108,6 +108,27 @@ def parse_address(text: str) -> Address:
     return Address(host, number, None, "name")
 
 
+def parse_ip_port(text: str) -> tuple[Literal["tcp", "tcp6"], Address]:
+    """Scheme and address of an `ip_port` in aclshmem's attributes: `tcp://ip:port`, or `tcp6://[ipv6]:port`.
+
+    Raises:
+        ValueError: it is neither; the message names it and says what is wrong with it.
+    """
+    refusal = f"ip_port is {text!r}: it must look like tcp://127.0.0.1:8666"
+    scheme, separator, place = text.partition("://")
+    if not separator or scheme not in ("tcp", "tcp6"):
+        raise ValueError(refusal)
+    try:
+        address = parse_address(place)
+    except ValueError as error:
+        raise ValueError(f"{refusal} ({error})") from None
+    if scheme == "tcp":
+        return "tcp", address
+    if address.form == "ipv4":
+        raise ValueError(f"{refusal} (tcp6 takes an IPv6 address in brackets, or a host name)")
+    return "tcp6", address
+
+
 def parse_interface(text: str) -> Interface:
     """The interface that `name`, `name:inet4` or `name:inet6` stands for.
 

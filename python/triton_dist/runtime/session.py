@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from triton_dist import env
-from triton_dist.env.addresses import Address, parse_address, parse_interface, parse_port_range
+from triton_dist.env.addresses import Address, parse_address, parse_interface, parse_ip_port, parse_port_range
 from triton_dist.runtime import native
 from triton_dist.runtime.meeting import interfaces, reservation
 from triton_dist.runtime.meeting.endpoint import Endpoint, resolve
@@ -102,16 +102,7 @@ def endpoint_of_unique_id(unique_id: str) -> Endpoint:
 
 
 def _of_ip_port(ip_port: str, instance: int) -> Endpoint:
-    scheme, separator, text = ip_port.partition("://")
-    form = "it must look like tcp://127.0.0.1:8666"
-    if scheme not in ("tcp", "tcp6") or not separator:
-        raise ValueError(f"ip_port is {ip_port!r}: {form}")
-    try:
-        address = parse_address(text)
-    except ValueError as error:
-        raise ValueError(f"ip_port is {ip_port!r}: {form} ({error})") from None
-    if scheme == "tcp6" and address.form == "ipv4":
-        raise ValueError(f"ip_port is {ip_port!r}: {form} (tcp6 takes an IPv6 address in brackets, or a host name)")
+    scheme, address = parse_ip_port(ip_port)
     if address.port == 0:
         text_of_range = env.SHMEM_INSTANCE_PORT_RANGE.get()
         if text_of_range is None:

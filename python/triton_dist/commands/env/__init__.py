@@ -7,7 +7,7 @@ import sys
 
 from triton_dist import env
 from triton_dist.commands.env import check, explain, listing
-from triton_dist.env.addresses import parse_address
+from triton_dist.env.addresses import parse_ip_port
 
 _EXAMPLES = """\
 examples:
@@ -16,7 +16,7 @@ examples:
   {program} explain SHMEM_UID_SESSION_ID        everything about one
   {program} --check                             typos, contradictions, bad values, variables without effect
   {program} --check --init uid                  … of a program that initialises by unique id
-  {program} --check --ip-port tcp://10.0.0.1:0  … of one that initialises by this ip_port
+  {program} --check --ip-port tcp://10.0.0.1:1  … of one that initialises by this ip_port
   {program} --json                              for programs; also with explain and --check
   {program} --markdown                          the tables of docs/environment.md
 
@@ -59,13 +59,10 @@ def main(arguments: list[str], program: str) -> int:
     if parsed.ip_port and parsed.init == env.UNIQUE_ID:
         parser.error("initialisation by unique id has no ip_port")
     if parsed.ip_port:
-        scheme, separator, address = parsed.ip_port.partition("://")
         try:
-            parse_address(address)
-        except ValueError as error:
-            parser.error(f"--ip-port {parsed.ip_port!r} must look like tcp://127.0.0.1:8666 ({error})")
-        if scheme not in ("tcp", "tcp6") or not separator:
-            parser.error(f"--ip-port {parsed.ip_port!r} must look like tcp://127.0.0.1:8666")
+            parse_ip_port(parsed.ip_port)
+        except ValueError as refusal:
+            parser.error(str(refusal))
 
     if parsed.action:
         return explain.run(parsed.name, as_json=parsed.json)

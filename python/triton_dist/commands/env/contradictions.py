@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from triton_dist import env
 from triton_dist.commands.env.findings import Finding, contradiction
+from triton_dist.env.addresses import parse_ip_port
 
 T = TypeVar("T")
 
@@ -15,7 +16,7 @@ def find(ip_port: str | None) -> Iterator[Finding]:
     """The contradictions among the variables that are set, and with the program's `ip_port` where that is known."""
     for rule in _RULES:
         yield from rule()
-    yield from _port_range_without_port_0(ip_port)
+    yield from _port_0_and_port_range(ip_port)
 
 
 def _bootstrap() -> Iterator[Finding]:
@@ -36,11 +37,15 @@ def _bootstrap() -> Iterator[Finding]:
         yield contradiction(f"the old spelling: releases of aclshmem from 2026 on read {name.name}", old_name)
 
 
-def _port_range_without_port_0(ip_port: str | None) -> Iterator[Finding]:
-    if ip_port is not None and env.SHMEM_INSTANCE_PORT_RANGE.is_set() and ip_port.rpartition(":")[2] != "0":
-        yield contradiction(
-            f"it needs an ip_port with port 0, and {ip_port} names one: it is not used", env.SHMEM_INSTANCE_PORT_RANGE
-        )
+def _port_0_and_port_range(ip_port: str | None) -> Iterator[Finding]:
+    if ip_port is None:
+        return
+    ports = env.SHMEM_INSTANCE_PORT_RANGE
+    port = parse_ip_port(ip_port)[1].port
+    if port == 0 and not ports.is_set():
+        yield contradiction(f"it is not set, and the port 0 of {ip_port} stands for one of it", ports, is_error=True)
+    if port != 0 and ports.is_set():
+        yield contradiction(f"it needs an ip_port with port 0, and {ip_port} names one: it is not used", ports)
 
 
 def _build_type() -> Iterator[Finding]:
