@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import secrets
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+from triton_dist import env
 
 CHECKOUT = Path(__file__).parents[3]
 README = (CHECKOUT / "README.md").read_text()
@@ -28,7 +31,11 @@ def test_the_run_command_prints_what_is_shown() -> None:
     assert program == ".venv/bin/torchrun"
     # The same program in the environment of this test, which need not be the checkout's .venv.
     command = [sys.executable, "-m", "torch.distributed.run", *arguments]
-    result = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=240, check=False)
+    # A session of its own: the program names a port that another test may have.
+    environ = env.child_environ(TRITON_DIST_SESSION=secrets.token_hex(16))
+    result = subprocess.run(
+        command, cwd=CHECKOUT, env=environ, capture_output=True, text=True, timeout=240, check=False
+    )
     assert result.returncode == 0, result.stderr
     # Ranks share the terminal: a line's end may come after another's text.
     printed = re.findall(r"rank \d+ of \d+ heard from rank \d+", result.stdout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,11 @@ MULTIRANK = HERE.parent / "multirank"
 
 
 def run(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    # A session of its own: the programs name a port that another test may have.
+    own = {"TRITON_DIST_SESSION": secrets.token_hex(16), "PYTEST_ADDOPTS": None, "PYTEST_XDIST_WORKER": None}
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
-        env=env.child_environ(TRITON_INTERPRET=1, PYTEST_ADDOPTS=None, PYTEST_XDIST_WORKER=None, OMP_NUM_THREADS=1),
+        env=env.child_environ(TRITON_INTERPRET=1, OMP_NUM_THREADS=1, **own),
         input=stdin,
         capture_output=True,
         text=True,
