@@ -504,3 +504,27 @@ def test_as_a_program_it_imports_neither_torch_nor_triton(tmp_path: Path) -> Non
     )
     assert result.returncode == 1
     assert "did you mean TRITON_DIST_SIM_NPUS?" in result.stdout
+
+
+def test_colours_are_for_terminals() -> None:
+    here, there = os.openpty()
+    command = [sys.executable, "-m", "triton_dist", "env", "--set"]
+    result = subprocess.run(command, env=env.child_environ(RANK=0), stdout=there, check=True)
+    os.close(there)
+    assert result.returncode == 0
+    assert b"\x1b[1mrun time" in os.read(here, 1000)
+    os.close(here)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "triton_dist", "env", "--json"],
+        env=env.child_environ(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.close()
+        assert program.stderr.read() == b""
+    assert program.returncode == 141

@@ -52,11 +52,18 @@ FLAG_ONE_TRUE = _flag("1", "TRUE")
 FLAG_ONE_TRUE_ON = _flag("1", "TRUE", "ON")
 
 
+def _whole(text: str) -> int:
+    """An integer as every program reads it: `int` would also take 1_000, blanks around it, and digits of any script."""
+    if not (text.isascii() and text.removeprefix("-").isdigit()):
+        raise ValueError(text)
+    return int(text)
+
+
 def integer(least: int, most: int | None = None, *, step: int = 1) -> Kind[int]:
     """Integers from `least` to `most`, both included, in steps of `step` from 0."""
 
     def parse(text: str) -> int:
-        value = int(text)
+        value = _whole(text)
         if value < least or (most is not None and value > most) or value % step:
             raise ValueError(text)
         return value
@@ -70,6 +77,8 @@ PORT = integer(1, 65535)
 
 
 def _parse_seconds(text: str) -> float:
+    if "_" in text:
+        raise ValueError(text)
     value = float(text)
     # NaN and infinity fail one of the two comparisons.
     if not 0 < value < float("inf"):
@@ -113,7 +122,7 @@ FILE = Kind("file", "the path of a file", _parse_path)
 
 
 def _parse_integers(text: str) -> tuple[int, ...]:
-    values = tuple(int(part) for part in text.split(","))
+    values = tuple(_whole(part) for part in text.split(","))
     if min(values) < 0 or len(set(values)) != len(values):
         raise ValueError(text)
     return values
@@ -125,11 +134,9 @@ INTEGERS = Kind("integers", "different integers of 0 or more, separated by comma
 def _parse_devices(text: str) -> tuple[int, ...]:
     values: list[int] = []
     for part in text.split(","):
-        number = part.strip()
-        if number.startswith("Ascend"):
-            number = number.rpartition("-")[2]
+        number = part.partition("-")[2] if part.startswith("Ascend") else part
         first, _, last = number.partition("-")
-        values += range(int(first), int(last or first) + 1)
+        values += range(_whole(first), _whole(last or first) + 1)
     if not values or len(set(values)) != len(values):
         raise ValueError(text)
     return tuple(values)
@@ -148,7 +155,7 @@ def _parse_ports(text: str) -> str:
     seen: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
-        ports = range(int(first), int(last or first) + 1)
+        ports = range(_whole(first), _whole(last or first) + 1)
         if not ports or ports[0] < 1 or ports[-1] > 65535 or seen.intersection(ports):
             raise ValueError(text)
         seen.update(ports)
