@@ -16,7 +16,7 @@ import nox
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "python")]
 
-from ci import installation, linters, native_tests, python_tests, report
+from ci import benchmarks, installation, linters, native_tests, python_tests, report
 
 nox.needs_version = ">=2024.4"
 nox.options.sessions = ["lint", "tests", "sanitize"]
@@ -93,3 +93,14 @@ def sanitize(session: nox.Session) -> None:
     installation.ensure(session)
     for sanitizers in native_tests.SANITIZERS:
         native_tests.run_sanitized(session, sanitizers)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measures the simulator, each row against its peer in one run; what follows `--` chooses rows.
+
+    nox -s bench
+    nox -s bench -- pingpong fibers --json rows.json
+    """
+    installed = installation.ensure(session)
+    benchmarks.run(session, installed)

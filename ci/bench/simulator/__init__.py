@@ -1,0 +1,3 @@
+"""How quick the simulated NPUs are."""
+
+BENCHMARKS = ("pingpong", "launch", "fibers", "ranks")
