@@ -208,6 +208,13 @@ def test_two_ranks_with_one_number_are_told_to_all(port: int) -> None:
         assert f"two processes have rank 1 at tcp://127.0.0.1:{port}: " in text
 
 
+def test_two_ranks_0_with_one_unique_id_are_told_to_all(port: int) -> None:
+    calls = [(rank, 3, endpoint_at(port, job="a" * 32)) for rank in (0, 0, 1)]
+    for text in light_ranks.values(light_ranks.run(try_to_meet, calls)):
+        assert text.startswith(f"two processes have rank 0 at tcp://127.0.0.1:{port}: ")
+        assert "left" not in text
+
+
 def test_different_world_sizes_are_told_to_all(port: int) -> None:
     calls = [(0, 3, endpoint_at(port)), (1, 4, endpoint_at(port)), (2, 3, endpoint_at(port))]
     for text in light_ranks.values(light_ranks.run(try_to_meet, calls)):

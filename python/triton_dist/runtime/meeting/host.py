@@ -57,7 +57,7 @@ class Host:
         try:
             claim = None
             if self._call.world_size > 1 or self._transport.has_port:
-                claim = self._gather(time.monotonic() + self._call.timeout)
+                claim = self._gather(time.monotonic() + self._call.timeout, own)
             try:
                 meeting = self._share(own)
             except BaseException as failure:
@@ -78,10 +78,10 @@ class Host:
 
     # ------------------------------------------------------------------------------------------- gather
 
-    def _gather(self, deadline: float) -> Claim | None:
+    def _gather(self, deadline: float, own: tuple[int, int]) -> Claim | None:
         """Waits for a hello of every other rank; returns what keeps the port for the job."""
         try:
-            entrance = self._listen()
+            entrance = self._listen(own)
         except RendezvousError as failure:
             self._tell_latecomers(failure)
             raise
@@ -103,7 +103,7 @@ class Host:
             raise
         return entrance.withdraw()
 
-    def _listen(self) -> Entrance:
+    def _listen(self, own: tuple[int, int]) -> Entrance:
         give_up = time.monotonic() + min(_TAKEN_SECONDS, self._call.timeout)
         while True:
             try:
@@ -112,12 +112,26 @@ class Host:
                 if error.errno != errno.EADDRINUSE:
                     raise RendezvousError(f"rank 0 cannot listen at {self._call.endpoint}: {error}") from None
                 if time.monotonic() >= give_up:
+                    self._confront(own)
                     raise RendezvousError(
                         f"endpoint {self._call.endpoint} is in use: {self._transport.holder()}. "
                         "Either two processes have rank 0, or two jobs use one endpoint at the same time: "
                         "give each job its own ip_port or SHMEM_UID_SESSION_ID"
                     ) from None
             time.sleep(wire.RETRY_SECONDS)
+
+    def _confront(self, own: tuple[int, int]) -> None:
+        """Where it is a rank 0 of this very job that listens already, goes to it: then it tells all that there are two.
+
+        Raises:
+            RendezvousError: what that one says.
+        """
+        rival = self._transport.rival()
+        if rival is not None:
+            connection, token = rival
+            with connection, contextlib.suppress(OSError):
+                wire.Hello.of(self._call, token, own).send(connection)
+                wire.receive(connection, time.monotonic() + _GRACE_SECONDS)
 
     def _tell_latecomers(self, failure: RendezvousError) -> None:
         """Tells the other ranks, for a moment, that this one cannot listen."""

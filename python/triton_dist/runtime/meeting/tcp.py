@@ -28,6 +28,8 @@ from triton_dist.runtime.meeting.wire import RETRY_SECONDS, SLICE_SECONDS
 _TRY_SECONDS = 5.0
 # How long a rank tries again where its secret is not taken: the file may have been made anew just then.
 _SECRET_SECONDS = 2.0
+# How long a rank 0 may take to answer another.
+_RIVAL_SECONDS = 1.0
 _NO_TOKEN = bytes(handshake.TOKEN_BYTES)
 
 
@@ -92,6 +94,17 @@ class TcpAddress:
                 if entry.status == psutil.CONN_LISTEN and self._is_this_port(entry.laddr) and entry.pid:
                     return f"process {entry.pid} ({psutil.Process(entry.pid).name()}) listens there"
         return "another program has that port"
+
+    def rival(self) -> tuple[socket.socket, bytes] | None:
+        if not self._endpoint.job:
+            return None  # two jobs may have named one address
+        try:
+            return self._introduce(0, time.monotonic() + _RIVAL_SECONDS)
+        except _NewsError as news:
+            news.connection.close()
+        except (OSError, NotOfThisProtocolError, RendezvousError):
+            pass
+        return None
 
     def _is_this_port(self, address: Any) -> bool:
         return bool(address) and address.port == self._place.address[1]

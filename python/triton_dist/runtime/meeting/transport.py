@@ -115,6 +115,9 @@ class Transport(Protocol):
     def holder(self) -> str:
         """Who listens in place of this rank 0, in words."""
 
+    def rival(self) -> tuple[socket.socket, bytes] | None:
+        """As `connect`, where another rank 0 listens that is certainly of the same job; else None."""
+
     def connect(self, rank: int, timeout: float) -> tuple[socket.socket, bytes]:
         """A connection of `rank` to rank 0, and the token to show; tries once, at most so long.
 
@@ -177,6 +180,9 @@ class AbstractSocket:
         except OSError:
             return "another process gathers"
         return f"process {pid} gathers"
+
+    def rival(self) -> tuple[socket.socket, bytes] | None:
+        return None
 
     def connect(self, rank: int, timeout: float) -> tuple[socket.socket, bytes]:
         return self.dial(min(timeout, _DIAL_SECONDS)), self.token
