@@ -7,6 +7,7 @@ another Triton means another emitter here and nothing else.
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 from collections.abc import Callable, Sequence
@@ -24,19 +25,17 @@ LIBRARY = "tdist"
 """Library name of our own extern calls; the lowering recognises them by it."""
 
 
-def _builtins_get_a_builder() -> bool:
-    return "_builder" in inspect.signature(inspect.unwrap(core.to_tensor)).parameters
+_HANDED_OVER = inspect.signature(inspect.unwrap(core.to_tensor)).parameters.keys() & {"_builder", "_semantic"}
 
-
-if not _builtins_get_a_builder():
+if len(_HANDED_OVER) != 1:
     raise ImportError(
-        f"triton_dist.language needs a Triton whose builtins take `_builder` (triton-ascend 3.2); "
-        f"triton {triton.__version__} is installed: install triton-ascend==3.2.*"
+        "triton_dist.language needs a Triton whose builtins take `_builder` (triton-ascend 3.2) or `_semantic` (from "
+        f"3.4 on); those of triton {triton.__version__} take neither: install triton-ascend==3.2.*"
     )
 
 
 class Emitter:
-    """Builds the IR of one primitive call.
+    """Builds the IR of one primitive call, under Triton 3.2.
 
     Attributes:
         builder: Triton's ``ir.builder``, placed where the call stands in the kernel.
@@ -112,6 +111,26 @@ class Emitter:
         return soc if isinstance(soc, str) else None
 
 
+class SemanticEmitter(Emitter):
+    """The same from Triton 3.4 on, where the functions of `triton.language.semantic` are methods.
+
+    Attributes:
+        semantic: Triton's ``TritonSemantic`` with the builder.
+    """
+
+    def __init__(self, semantic: Any) -> None:
+        super().__init__(semantic.builder)
+        self.semantic = semantic
+
+    def tensor(self, value: Any) -> core.tensor:
+        """A Python number, a constexpr or a tensor, as a tensor."""
+        return self.semantic.to_tensor(value)
+
+    def cast(self, value: core.tensor, type_: core.dtype) -> core.tensor:
+        """``value`` converted element by element to the scalar type ``type_``."""
+        return self.semantic.cast(value, type_)
+
+
 _interpreter: Any = None
 
 
@@ -157,19 +176,62 @@ def primitive(function: Callable[..., R]) -> Callable[..., R]:
 
     Calling the builtin outside of a kernel raises RuntimeError.
     """
+    builtin = _taking_builder(function) if "_builder" in _HANDED_OVER else _taking_semantic(function)
+    setattr(builtin, core.TRITON_BUILTIN, True)
+    setattr(builtin, PRIMITIVE, True)
+    return builtin
 
+
+def _taking_builder(function: Callable[..., R]) -> Callable[..., R]:
     @functools.wraps(function)
     def builtin(*args: Any, _builder: Any = None, **kwargs: Any) -> R:
         builder = _builder or interpreter_builder()
         if builder is None:
-            raise RuntimeError(
-                f"{function.__name__} works in kernels only: call it from a function with @triton.jit, and launch that"
-            )
+            raise _outside_of_kernels(function)
         return function(Emitter(builder), *args, **kwargs)
 
-    signature = inspect.signature(function)
-    visible = list(signature.parameters.values())[1:]
-    builtin.__signature__ = signature.replace(parameters=visible)  # type: ignore[attr-defined]
-    setattr(builtin, core.TRITON_BUILTIN, True)
-    setattr(builtin, PRIMITIVE, True)
+    builtin.__signature__ = inspect.signature(function).replace(parameters=_visible(function))  # type: ignore[attr-defined]
     return builtin
+
+
+def _taking_semantic(function: Callable[..., R]) -> Callable[..., R]:
+    @functools.wraps(function)
+    def builtin(*args: Any, _semantic: Any = None, **kwargs: Any) -> R:
+        if not hasattr(_semantic, "builder"):
+            raise _outside_of_kernels(function)
+        return function(SemanticEmitter(_semantic), *args, **kwargs)
+
+    visible = _visible(function)
+    if any(parameter.name == "_semantic" for parameter in visible):
+        # The name is the kernel's to use here, so the call must not be handed anything under it.
+        _implement_calls(builtin, function)
+    else:
+        visible.append(inspect.Parameter("_semantic", inspect.Parameter.KEYWORD_ONLY, default=None))
+    builtin.__signature__ = inspect.signature(function).replace(parameters=visible)  # type: ignore[attr-defined]
+    return builtin
+
+
+def _implement_calls(builtin: Callable[..., R], function: Callable[..., R]) -> None:
+    """Have the code generator leave calls of `builtin` to us: it hands over itself and the call's syntax tree."""
+    from triton.compiler.code_generator import CodeGenerator
+
+    def call(generator: Any, node: ast.Call) -> R:
+        kwargs = dict(generator.visit(keyword) for keyword in node.keywords)
+        args: list[Any] = []
+        for arg in node.args:
+            value = generator.visit(arg)
+            args += value if isinstance(value, list) else [value]  # a starred argument is a list
+        return function(SemanticEmitter(generator.semantic), *args, **kwargs)
+
+    CodeGenerator.statically_implemented_functions[builtin] = call
+
+
+def _visible(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters that a kernel sees: all but the emitter."""
+    return list(inspect.signature(function).parameters.values())[1:]
+
+
+def _outside_of_kernels(function: Callable[..., Any]) -> RuntimeError:
+    return RuntimeError(
+        f"{function.__name__} works in kernels only: call it from a function with @triton.jit, and launch that"
+    )

@@ -8,8 +8,6 @@ import textwrap
 from types import FunctionType
 from typing import Any
 
-from triton_dist.language._frontend import PRIMITIVE
-
 # They say who this rank is, or order what is there already; a kernel with these alone is a local one.
 _LOCAL = frozenset({"rank", "num_ranks", "my_pe", "n_pes", "team_my_pe", "team_n_pes", "consume_token", "extern_call"})
 
@@ -43,6 +41,9 @@ def reaches_others(kernel: Any) -> bool:
 
 def _is_of_language(called: Any) -> bool:
     """Whether it is a primitive for work with other ranks; those of triton.language.extra.cann stay on one NPU."""
+    # Not at the top: this module is loaded with Triton, before a program has asked for the language.
+    from triton_dist.language._frontend import PRIMITIVE
+
     return bool(getattr(called, PRIMITIVE, False)) and called.__module__.startswith("triton_dist.language.")
 
 
