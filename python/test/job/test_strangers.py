@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from triton_dist.env.addresses import parse_address
 from triton_dist.runtime import rendezvous
-from triton_dist.runtime.meeting import handshake
+from triton_dist.runtime.meeting import handshake, wire
 from triton_dist.runtime.meeting.handshake import NotOfThisProtocolError, Origin, Request, Verdict
 
 MIB = 1 << 20
@@ -184,6 +184,38 @@ def test_what_was_heard_once_is_of_no_use(port: int) -> None:
         liar.sendall(requests[0])
         answer = liar.recv(handshake.ANSWER_BYTES, socket.MSG_WAITALL)
         assert answer[0] == Verdict.WRONG_SECRET
+
+
+def own_unix_sockets() -> list[str]:
+    """The abstract names that this process listens at."""
+    inodes = set()
+    for descriptor in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # that of the listing itself has gone
+            inodes.add(os.readlink(f"/proc/self/fd/{descriptor}")[len("socket:[") : -1])
+    with open("/proc/net/unix") as table:
+        rows = [line.split() for line in table]
+    return [row[7] for row in rows if len(row) == 8 and row[6] in inodes and row[7].startswith("@triton-dist/")]
+
+
+def test_a_process_of_the_same_user_without_the_token_is_not_let_in(port: int) -> None:
+    results: list[str] = []
+    thread = threading.Thread(target=lambda: results.append(meet(0, 2, port, 20.0)), daemon=True)
+    thread.start()
+    dial(port).close()
+    names = own_unix_sockets()
+    assert names
+    for name in names:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as liar, open("/dev/null", "rb") as null:
+            liar.settimeout(1.0)
+            liar.connect("\0" + name[1:])
+            hello = wire.Hello(wire.PROTOCOL_VERSION, 1, 2, MIB, os.getpid(), bytes(32), [null.fileno()] * 2)
+            hello.send(liar)
+            with contextlib.suppress(OSError):
+                assert liar.recv(1000) == b""
+    (outcome,) = light_ranks.run(meet, [(1, 2, port)])
+    assert outcome.value == "met"
+    thread.join(30)
+    assert results[0].startswith("met")
 
 
 def request_of(secret: bytes) -> tuple[bytes, bytes]:
