@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from triton_dist.devices.linked import Links
 from triton_dist.devices.survey import survey
 
-from .conftest import Host
+from .host import Host
 from .tables import Chip, info, topology
 
 

@@ -11,7 +11,7 @@ import pytest
 from triton_dist.devices import npu_smi
 from triton_dist.devices.npu_smi import NpuSmiError, NpuSmiMissingError
 
-from .conftest import Host
+from .host import Host
 
 
 def test_arguments_go_in_and_the_output_comes_back(host: Host) -> None:

@@ -14,7 +14,7 @@ from triton_dist.devices.survey import Survey, survey
 from triton_dist.devices.visible import VisibleDevicesError, as_text, parse_numbers
 from triton_dist.runtime import backend
 
-from .conftest import Host, output
+from .host import Host, output
 from .tables import Chip, info
 
 

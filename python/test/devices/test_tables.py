@@ -10,7 +10,7 @@ from triton_dist.devices.info import ProcessRow, parse_info
 from triton_dist.devices.mapping import parse_mapping
 from triton_dist.devices.topology import parse_topology
 
-from .conftest import output
+from .host import output
 from .tables import Chip, Process, info, topology
 
 

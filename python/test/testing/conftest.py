@@ -16,6 +16,7 @@ import pytest
 from triton_dist import env
 from triton_dist.testing.leases.directory import LeaseDirectory
 from triton_dist.testing.leases.inventory import SimulatedNpus
+from triton_dist.testing.leases.line import in_line
 from triton_dist.testing.leases.pool import NpuPool
 
 # Generous: the machine may be busy with other things.
@@ -125,19 +126,14 @@ class Suite:
 
     def free_npus(self) -> int:
         """How many NPUs nobody holds."""
-        directory = LeaseDirectory(self.leases)
-        fds = [fd for key in SimulatedNpus(8, "").keys if (fd := directory.hold(key)) is not None]
-        for fd in fds:
-            os.close(fd)
-        return len(fds)
+        return len(self.pool().free())
 
     def check_nothing_left(self, seconds: float) -> None:
         """No process, no lease and no file, `seconds` from now at the latest."""
         wait_until(lambda: not self.processes(), f"the end of {self.processes()}", seconds)
         assert not self.leases.exists() or self.free_npus() == 8
         assert list(self.tmp.iterdir()) == []
-        if self.leases.exists():
-            assert all(file.stat().st_size == 0 for file in self.leases.iterdir())
+        assert in_line(LeaseDirectory(self.leases)) == []
 
 
 @pytest.fixture

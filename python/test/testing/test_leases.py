@@ -88,18 +88,48 @@ def test_all_npus_or_none(pool: NpuPool) -> None:
     pool.acquire(NPUS, not_now).release()
 
 
-def test_a_big_request_is_not_overtaken(pool: NpuPool) -> None:
+def test_others_use_what_a_big_request_cannot_use_yet_but_not_for_ever(pool: NpuPool) -> None:
     held = pool.acquire(1)
-    big, small = Request(pool, NPUS), Request(pool, 1)
+    big = Request(pool, NPUS)
+    for _ in range(NPUS):
+        pool.acquire(1).release()
+    small = Request(pool, 1)
     time.sleep(A_WHILE)
     assert big.lease is None
-    assert small.lease is None, "one NPU went to the second in the line, though seven were free for the first"
+    assert small.lease is None, "the first in the line was overtaken more often than there are NPUs"
     held.release()
     lease = big.finish()
     time.sleep(A_WHILE)
     assert small.lease is None
     lease.release()
     small.finish().release()
+
+
+def test_who_is_stopped_in_the_line_is_not_waited_for(
+    pool: NpuPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = pool.acquire(1)
+    stopped = start("pool.acquire(8, lambda: print('waits', flush=True))", tmp_path / "leases")
+    assert next_line(stopped) == "waits"
+    stopped.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, stopped.pid, os.WSTOPPED | os.WNOWAIT)
+    monkeypatch.setattr("triton_dist.testing.leases.line._ABSENT", 0.1)
+    for _ in range(3 * NPUS):
+        Request(pool, 1).finish().release()
+    held.release()
+    stopped.kill()
+    stopped.communicate()
+
+
+def test_a_lease_tells_the_line_whether_its_npus_are_wanted(pool: NpuPool, tmp_path: Path) -> None:
+    held = pool.acquire(NPUS)
+    assert not pool.is_wanted(held.npus)
+    waiting = Request(pool_in(tmp_path / "leases", npus=2), 1)
+    assert pool.is_wanted((1, 5))
+    assert not pool.is_wanted((2, 3))
+    held.release()
+    waiting.finish().release()
+    assert not pool.is_wanted(range(NPUS))
 
 
 def test_who_gives_up_waiting_leaves_the_line(pool: NpuPool) -> None:
@@ -167,59 +197,76 @@ def test_a_killed_waiter_holds_nobody_up(pool: NpuPool, tmp_path: Path) -> None:
     behind.finish().release()
 
 
-RANDOM_HOLDER = """
+CROWD = """
 import random
 random.seed(int(sys.argv[2]))
 log = os.open(sys.argv[3], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-def note(what, npus):
-    os.write(log, f"{time.monotonic()} {os.getpid()} {what} {' '.join(map(str, npus))}\\n".encode())
-while True:
-    lease = pool.acquire(random.choice([1, 1, 2, 2, 4, 8]))
-    note("has", lease.npus)
+def note(what, lease, at):
+    os.write(log, f"{at} {os.getpid()} {what} {lease.ticket} {' '.join(map(str, lease.npus))}\\n".encode())
+for _ in range(int(sys.argv[4])):
+    lease = pool.acquire(random.choice(list(map(int, sys.argv[5:]))))
+    note("has", lease, lease.since)
     time.sleep(random.random() * 0.02)
-    note("gives", lease.npus)
+    note("gives", lease, time.monotonic())
     lease.release()
+    time.sleep(random.random() * 0.01)
 """
 
 
-def test_never_two_holders_whoever_is_killed(tmp_path: Path) -> None:
+def test_a_crowd_of_which_some_are_killed(tmp_path: Path) -> None:
+    """Never two holders, never a leak, never a request that waits for ever."""
     generator = random.Random(20)
     log = tmp_path / "log"
-    killed: dict[int, float] = {}
-    running: list[subprocess.Popen[str]] = []
-    end = time.monotonic() + 4
-    seed = 0
-    while time.monotonic() < end:
-        while len(running) < 5:
-            running.append(start(RANDOM_HOLDER, tmp_path / "leases", str(seed), str(log)))
+    ends: dict[int, float] = {}
+    # These are left alone, and must come to their ends however many others come and go.
+    steady = [
+        start(CROWD, tmp_path / "leases", "1", str(log), "12", "8"),
+        start(CROWD, tmp_path / "leases", "2", str(log), "30", "1", "2", "4", "8"),
+    ]
+    victims: list[subprocess.Popen[str]] = []
+    seed = 3
+    while any(process.poll() is None for process in steady):
+        while len(victims) < 3:
+            victims.append(start(CROWD, tmp_path / "leases", str(seed), str(log), "1000", "1", "1", "2", "2", "4"))
             seed += 1
-        time.sleep(0.3)
-        victim = running.pop(generator.randrange(len(running)))
-        killed[victim.pid] = time.monotonic()
+        time.sleep(0.2)
+        victim = victims.pop(generator.randrange(len(victims)))
+        ends[victim.pid] = time.monotonic()
         victim.kill()
-        victim.wait()
-    for process in running:
-        killed[process.pid] = time.monotonic()
+        victim.communicate()
+    for process in steady:
+        output, _ = process.communicate()
+        assert process.returncode == 0, output
+    for process in victims:
+        ends[process.pid] = time.monotonic()
         process.kill()
-        process.wait()
+        process.communicate()
 
-    times: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    begun: dict[tuple[int, int], float] = {}
+    grants: list[tuple[float, int]] = []
+    spans: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    begun: dict[int, tuple[float, int, list[int]]] = {}
     for line in log.read_text().splitlines():
-        at, pid, what, *npus = line.split()
-        for npu in map(int, npus):
-            if what == "has":
-                begun[int(pid), npu] = float(at)
-            else:
-                times[npu].append((begun.pop((int(pid), npu)), float(at)))
-    for (holder, npu), since in begun.items():
-        # It was killed before it could say that it gave the NPU back.
-        times[npu].append((since, max(since, killed[holder])))
-    assert sum(map(len, times.values())) > 50
-    for npu, spans in times.items():
-        spans.sort()
-        for (_, ended), (began, _) in itertools.pairwise(spans):
+        at, pid, what, ticket, *npus = line.split()
+        if what == "has":
+            begun[int(ticket)] = float(at), int(pid), list(map(int, npus))
+            grants.append((float(at), int(ticket)))
+        else:
+            since, _, _ = begun.pop(int(ticket))
+            for npu in map(int, npus):
+                spans[npu].append((since, float(at)))
+    for since, pid, of_killed in begun.values():
+        for npu in of_killed:
+            # Its holder was killed before it could say that it gave the NPU back.
+            spans[npu].append((since, max(since, ends[pid])))
+    assert sum(map(len, spans.values())) > 100
+    for npu, times in spans.items():
+        times.sort()
+        for (_, ended), (began, _) in itertools.pairwise(times):
             assert ended <= began, f"NPU {npu} had two holders"
+    tickets = [ticket for _, ticket in sorted(grants)]
+    for place, ticket in enumerate(tickets):
+        overtaken = sum(other > ticket for other in tickets[:place])
+        assert overtaken <= NPUS, f"request {ticket} was passed by {overtaken} later ones"
     pool_in(tmp_path / "leases").acquire(NPUS, not_now).release()
 
 
@@ -253,24 +300,112 @@ def test_an_unusable_directory_is_one_clear_line(tmp_path: Path, prepare: Callab
     assert "TRITON_DIST_LEASE_DIR" in message
 
 
+def mounted(code: str, directory: Path, options: str, tmp_path: Path) -> str:
+    """What `code` prints where `directory` is a file system of its own that is mounted with `options`."""
+    script = tmp_path / "script"
+    script.write_text(HOLDER + code)
+    mount = 'mount -t tmpfs -o "$1" lease-test "$2" && exec "$3" "$4" "$2"'
+    command = [
+        "unshare",
+        "--mount",
+        "--map-root-user",
+        "sh",
+        "-c",
+        mount,
+        "sh",
+        options,
+        directory,
+        sys.executable,
+        script,
+    ]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no mounts of one's own here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+SAY = """
+from triton_dist.testing.leases.errors import LeaseError
+try:
+    pool.acquire(8)
+except LeaseError as error:
+    print(error)
+else:
+    print("leased")
+"""
+
+
+def test_a_read_only_directory_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "leases").mkdir()
+    said = mounted(SAY, tmp_path / "leases", "ro", tmp_path)
+    assert said.startswith(f"the lease directory {tmp_path / 'leases'} cannot be used (Read-only file system: ")
+    assert said.endswith(
+        "make it writable for all users of this host, or set TRITON_DIST_LEASE_DIR to a directory that is"
+    )
+
+
+def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "leases").mkdir()
+    said = mounted(SAY, tmp_path / "leases", "size=8k", tmp_path)
+    assert said.startswith(f"the lease directory {tmp_path / 'leases'} cannot be used (No space left on device")
+    assert said.endswith("make room on its disk, or set TRITON_DIST_LEASE_DIR to a directory that is not full")
+
+
+def test_a_disk_that_fills_up_later_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / "leases").mkdir()
+    fill = """
+pool.acquire(8).release()
+try:
+    with open(sys.argv[1] + "/rest", "wb", buffering=0) as rest:
+        while True:
+            rest.write(bytes(4096))
+except OSError:
+    pass
+"""
+    assert mounted(fill + SAY, tmp_path / "leases", "size=512k", tmp_path) == "leased"
+
+
+BECOME_NOBODY = "os.setgroups([]); os.setgid(int(sys.argv[2])); os.setuid(65534)\n"
+
+
+def open_way_to(tmp_path: Path) -> None:
+    """Lets other users pass through the folders, which pytest keeps to itself."""
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == "root" and folder.parent != folder and folder.stat().st_mode & 0o700 == 0o700:
+            folder.chmod(folder.stat().st_mode | 0o011)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can start processes of another user")
 def test_users_share_the_directory_that_one_of_them_made(pool: NpuPool, tmp_path: Path) -> None:
     directory = tmp_path / "leases"
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.owner() == "root" and folder.parent != folder and folder.stat().st_mode & 0o700 == 0o700:
-            # pytest keeps its folders to itself.
-            folder.chmod(folder.stat().st_mode | 0o011)
+    open_way_to(tmp_path)
     ours = pool.acquire(3)
     assert directory.stat().st_mode & 0o7777 == 0o1777
     # Only then: the other user may not be able to read this one's Python.
-    become_nobody = "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-    theirs = start(become_nobody + "print(*pool.acquire(5).npus, flush=True); input()", directory)
+    theirs = start(BECOME_NOBODY + "print(*pool.acquire(5).npus, flush=True); input()", directory, "65534")
     assert next_line(theirs) == " ".join(str(npu) for npu in range(NPUS) if npu not in ours.npus)
     with pytest.raises(NotNowError):
         pool.acquire(1, not_now)
     theirs.communicate("\n")
     ours.release()
     pool.acquire(NPUS, not_now).release()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can start processes of another user")
+def test_a_directory_for_a_group_is_for_its_users_alone(pool: NpuPool, tmp_path: Path) -> None:
+    directory = tmp_path / "leases"
+    open_way_to(tmp_path)
+    directory.mkdir()
+    os.chown(directory, 0, 4242)
+    directory.chmod(0o2770)
+    say = f"import pathlib\n{BECOME_NOBODY}{SAY}"
+    assert start(say, directory, "4242").communicate()[0].strip() == "leased"
+    ours = pool.acquire(1)
+    stranger = start(say, directory, "65534").communicate()[0].strip()
+    assert stranger.startswith(f"the lease directory {directory} cannot be used (Permission denied: ")
+    assert "\n" not in stranger
+    ours.release()
 
 
 def test_the_default_directory_is_the_same_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:

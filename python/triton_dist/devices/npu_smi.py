@@ -87,13 +87,20 @@ def ask(*arguments: str) -> str:
     return text
 
 
+def is_installed() -> bool:
+    return _find() is not None
+
+
 def _executable() -> str:
-    found = shutil.which(_NAME) or shutil.which(_NAME, mode=os.F_OK)
-    if found is None:
-        found = next((place for place in _USUAL_PLACES if os.path.exists(place)), None)
+    found = _find()
     if found is None:
         raise NpuSmiMissingError("npu-smi is not installed, or not on the PATH")
     return found
+
+
+def _find() -> str | None:
+    found = shutil.which(_NAME) or shutil.which(_NAME, mode=os.F_OK)
+    return found or next((place for place in _USUAL_PLACES if os.path.exists(place)), None)
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float) -> tuple[bytes, bool]:

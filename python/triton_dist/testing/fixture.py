@@ -70,7 +70,7 @@ class DistTest:
             raise ValueError(f"world_size is {world_size}: one host can run up to {MOST_RANKS} ranks of a test")
         call = pickled_call(fn, args)
         zygote = self._session.ready_zygote()
-        lease = self._session.pool.acquire(world_size, self._session.check_parent)
+        lease = self._session.pool.acquire(world_size, self._session.check_parent, self._item.name)
         try:
             task = self._task(fn, call, world_size, backend, lease)
             captured = self._item.config.getoption("capture") != "no"
@@ -78,6 +78,8 @@ class DistTest:
             try:
                 job.run(timeout, self._session.check_parent)
             finally:
+                if (reason := job.record.why_npus_are_suspect()) is not None:
+                    lease.suspect(reason)
                 record_use(self._item, lease)
                 for name, text in sections(job.record):
                     self._item.add_report_section("call", name, text)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from triton_dist import env
+import pytest
 
-if TYPE_CHECKING:
-    import pytest
-
-    from triton_dist.testing.leases.inventory import Inventory
+from triton_dist.testing.choice import Choice, Wish, choose, from_plain
+from triton_dist.testing.leases.inventory import Inventory
 
 MARKER = "dist(world_size=2, timeout=SECONDS): a test whose ranks run at once, one on each of its NPUs"
+# Where a worker of pytest-xdist finds what its controller has chosen.
+WORKER_INPUT = "triton_dist_npus"
+_CHOICE: pytest.StashKey[Choice] = pytest.StashKey()
 _DEFAULT_WORLD_SIZE = 2
 _DEFAULT_TIMEOUT = "60"
 
@@ -24,8 +23,14 @@ def add_options(parser: pytest.Parser) -> None:
         "--npus",
         metavar="NPUS",
         default="auto",
-        help="the NPUs that tests share: auto (all that the host has; simulated ones where there are none), COUNT, "
-        "or sim:COUNT simulated ones. Default of their number: TRITON_DIST_SIM_NPUS, else 8.",
+        help="the NPUs that tests share: auto (all that the host has; simulated ones where there are none), COUNT of "
+        "these, a LIST such as 0,2,5-7 of the numbers that `python -m triton_dist npus` shows, or sim:COUNT simulated "
+        "ones. How many are simulated by default: TRITON_DIST_SIM_NPUS, else 8.",
+    )
+    group.addoption(
+        "--allow-busy-npus",
+        action="store_true",
+        help="use NPUs that other programs are on, too.",
     )
     group.addoption(
         "--dist-timeout",
@@ -40,26 +45,26 @@ def add_options(parser: pytest.Parser) -> None:
     )
 
 
-def inventory(config: pytest.Config) -> Inventory:
-    """The NPUs that tests share."""
-    from triton_dist.testing.leases.inventory import SimulatedNpus
-
-    return SimulatedNpus(npu_count(config), env.TRITON_DIST_SIM_SOC.get())
-
-
-def npu_count(config: pytest.Config) -> int:
-    """How many simulated NPUs tests share.
+def npus(config: pytest.Config) -> Choice:
+    """The NPUs that tests share, looked for at the first call; a worker of pytest-xdist has those of its controller.
 
     Raises:
-        ValueError: --npus holds what it may not.
+        ValueError: --npus holds what it may not, or wants what the host does not have.
+        LeaseError: the lease directory cannot be used.
     """
-    text: str = config.getoption("--npus")
-    if text == "auto":
-        return env.TRITON_DIST_SIM_NPUS.get()
-    match = re.fullmatch(r"(?:sim:)?(\d+)", text)
-    if match is None or int(match[1]) == 0:
-        raise ValueError(f"--npus={text} is not allowed: it takes auto, COUNT or sim:COUNT, with a COUNT of 1 or more")
-    return env.TRITON_DIST_SIM_NPUS.parse(match[1])
+    if _CHOICE not in config.stash:
+        given = getattr(config, "workerinput", {}).get(WORKER_INPUT)
+        if given is not None:
+            config.stash[_CHOICE] = from_plain(given)
+        else:
+            wish = Wish.of(config.getoption("--npus"))
+            config.stash[_CHOICE] = choose(wish, allow_busy=config.getoption("--allow-busy-npus"))
+    return config.stash[_CHOICE]
+
+
+def inventory(config: pytest.Config) -> Inventory:
+    """The NPUs that tests share."""
+    return npus(config).inventory
 
 
 def default_timeout(config: pytest.Config) -> float:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from triton_dist import env
 from triton_dist.testing import options, usage
+from triton_dist.testing.leases.errors import LeaseError
 
 if TYPE_CHECKING:
     from triton_dist.testing.fixture import DistTest
@@ -32,13 +33,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", options.MARKER)
     try:
-        count = options.npu_count(config)
+        chosen = options.npus(config)
         options.default_timeout(config)
-    except ValueError as error:
+    except (ValueError, LeaseError) as error:
         raise pytest.UsageError(str(error)) from None
-    if config.getoption("--npus") != "auto":
+    for name, value in chosen.environ.items():
         # Tests ask torch.npu.device_count() what they may use.
-        _set_for_session(config, "TRITON_DIST_SIM_NPUS", count)
+        _set_for_session(config, name, value)
     config.stash[_RECORDER] = usage.UsageRecorder()
     config.pluginmanager.register(config.stash[_RECORDER], "triton-dist-usage")
 
@@ -49,8 +50,15 @@ def _set_for_session(config: pytest.Config, name: str, value: object) -> None:
     config.add_cleanup(lambda: env.apply({name: before}))
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    return f"NPUs: {options.inventory(config).description}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    chosen = options.npus(config)
+    return [f"NPUs: {chosen.inventory.description}", *(f"  {remark}" for remark in chosen.remarks)]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Called by pytest-xdist for each of its workers."""
+    node.workerinput[options.WORKER_INPUT] = dict(options.npus(node.config).plain)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -132,7 +140,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     inventory = options.inventory(config)
     terminalreporter.section(f"NPUs: {inventory.description}")
-    for line in usage.summary_lines(totals, len(inventory.keys)):
+    for line in usage.summary_lines(totals, len(inventory.npus)):
         terminalreporter.write_line(line)
 
 

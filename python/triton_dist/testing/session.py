@@ -20,7 +20,8 @@ class DistSession:
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        self.pool = NpuPool(inventory(config), LeaseDirectory.of_this_host())
+        worker = getattr(config, "workerinput", {}).get("workerid", "")
+        self.pool = NpuPool(inventory(config), LeaseDirectory.of_this_host(), worker)
         self._zygote: ZygoteClient | None = None
         # An xdist worker whose controller was killed is told of it only after its test; ranks should not run so long.
         self._parent = os.getppid() if hasattr(config, "workerinput") else None

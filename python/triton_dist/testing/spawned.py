@@ -87,7 +87,7 @@ class SpawnedRanks:
             __tracebackhide__ = True
             if nprocs < 1:
                 return original(fn, args, nprocs, join, daemon, start_method)
-            lease = self._session.pool.acquire(nprocs, self._while_waiting)
+            lease = self._session.pool.acquire(nprocs, self._while_waiting, self._item.name)
             job = _SpawnedJob(self._item, lease)
             self._jobs.append(job)
             with _environment({**self._session.pool.inventory.environ(lease.npus), **lease.environ()}), _nothing_left():
@@ -186,6 +186,8 @@ class _SpawnedJob:
             record.crash = read_text(stacks)
         close_all(self._stacks)
         _close([*self._channels, *self._theirs])
+        if (reason := self.record.why_npus_are_suspect()) is not None:
+            self._lease.suspect(reason)
         record_use(self._item, self._lease)
         self._lease.release()
 

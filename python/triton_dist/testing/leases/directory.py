@@ -1,23 +1,30 @@
-"""Where the lock files of the host's NPUs lie.
+"""Where the files with the locks of the host's NPUs lie.
 
-The directory holds one empty file an NPU and one for the waiting line. They stay: a name that several processes
-lock must not come and go. They may be removed while no test runs; a pool makes them again.
+The directory holds one file for the NPUs of each kind and one for the waiting line. They stay: a name that several
+processes lock must not come and go. They may be removed while no test runs; a pool makes them again.
+
+Their names begin with the host's identity, the kernel's boot id: all containers of a host have the same one, and hosts
+that share a file system do not take each other's NPUs for their own.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from triton_dist import env
 from triton_dist.testing.leases.errors import LeaseError
-from triton_dist.testing.leases.locks import lock_file
 
 _NAME = "triton-dist"
 _LOCK_ROOT = Path("/run/lock")
 # Not the user's TMPDIR: the processes of a host must agree on one directory.
 _FALLBACK_ROOT = Path("/tmp")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def default_path() -> Path:
@@ -36,45 +43,79 @@ def _open_to_all(path: Path) -> bool:
         return False
 
 
+def host_identity() -> str:
+    """A short name of this boot of this host, the same in all of its containers."""
+    try:
+        return _BOOT_ID.read_text().strip()[:8]
+    except OSError:
+        return "host"
+
+
 class LeaseDirectory:
     """A directory of lock files that all users of the host can open."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._host = host_identity()
 
     @classmethod
     def of_this_host(cls) -> LeaseDirectory:
         return cls(env.TRITON_DIST_LEASE_DIR.get() or default_path())
 
-    def open(self, name: str) -> int:
-        """A descriptor of the lock file `name`, which is made when it is not there.
+    def file(self, name: str) -> Path:
+        return self.path / f"{self._host}-{name}"
+
+    def open(self, name: str, size: int) -> int:
+        """A descriptor of the file `name`, which is made when it is not there, with room for `size` bytes.
 
         Raises:
             LeaseError: the directory or the file cannot be used.
         """
-        try:
-            return self._open(self.path / name)
-        except OSError as error:
-            raise LeaseError(
-                f"the lease directory {self.path} cannot be used ({error.strerror}: {error.filename}): "
-                "make it writable for all users of this host, or set TRITON_DIST_LEASE_DIR to a directory that is"
-            ) from error
-
-    def hold(self, name: str) -> int | None:
-        """A descriptor that has the file `name` locked; None if another has it.
-
-        Raises:
-            LeaseError: the directory or the file cannot be used.
-        """
-        while True:
-            fd = self.open(name)
-            if not lock_file(fd):
+        with self.usable():
+            fd = self._open(self.file(name))
+            try:
+                if os.fstat(fd).st_size < size:
+                    # Now, where a full disk is an error: later on, lines are only written over.
+                    os.posix_fallocate(fd, 0, size)
+            except BaseException:
                 os.close(fd)
+                raise
+            return fd
+
+    def open_to_read(self, name: str) -> int | None:
+        """A descriptor of the file `name` for asking alone; None if it is not there. Changes nothing.
+
+        Raises:
+            LeaseError: the directory or the file cannot be used.
+        """
+        with self.usable():
+            try:
+                return os.open(self.file(name), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            except FileNotFoundError:
                 return None
-            if self._is_still(fd, self.path / name):
-                return fd
-            # The file was removed between open and lock: this lock keeps nobody out.
-            os.close(fd)
+
+    def is_still(self, fd: int, name: str) -> bool:
+        """Whether the file of `fd` is the one called `name`: a lock on one that was removed keeps nobody out."""
+        try:
+            return os.path.samestat(os.fstat(fd), os.stat(self.file(name)))
+        except FileNotFoundError:
+            return False
+
+    @contextmanager
+    def usable(self) -> Iterator[None]:
+        """Turns the system's refusals within into one clear line."""
+        try:
+            yield
+        except OSError as error:
+            where = f": {error.filename}" if error.filename else ""
+            what_to_do = "make it writable for all users of this host"
+            if error.errno in _NO_ROOM:
+                what_to_do = "make room on its disk"
+            raise LeaseError(
+                f"the lease directory {self.path} cannot be used ({error.strerror}{where}): "
+                f"{what_to_do}, or set TRITON_DIST_LEASE_DIR to a directory that is"
+                + (" not full" if error.errno in _NO_ROOM else "")
+            ) from error
 
     def _open(self, path: Path) -> int:
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -100,10 +141,3 @@ class LeaseDirectory:
             return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
         finally:
             os.umask(mask)
-
-    @staticmethod
-    def _is_still(fd: int, path: Path) -> bool:
-        try:
-            return os.path.samestat(os.fstat(fd), os.stat(path))
-        except FileNotFoundError:
-            return False

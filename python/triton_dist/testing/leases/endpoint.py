@@ -16,6 +16,7 @@ from triton_dist.testing.leases.errors import LeaseError
 
 _FIRST_PORT = 20000
 # 1,024 NPUs, the most that can be simulated, end at 32,288; outgoing connections start at 32,768.
+_MOST_NPUS = 1024
 _PORTS_PER_NPU = 12
 
 
@@ -31,7 +32,7 @@ def claim_port(npu: int) -> tuple[int, int]:
     Raises:
         LeaseError: other leases or programs have all ports of the block.
     """
-    first = _FIRST_PORT + npu * _PORTS_PER_NPU
+    first = _FIRST_PORT + npu % _MOST_NPUS * _PORTS_PER_NPU
     offset = secrets.randbelow(_PORTS_PER_NPU)
     for step in range(_PORTS_PER_NPU):
         port = first + (offset + step) % _PORTS_PER_NPU

@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from triton_dist.testing.leases.directory import LeaseDirectory
 from triton_dist.testing.leases.endpoint import claim_port, new_session
 from triton_dist.testing.leases.errors import LeaseError
+from triton_dist.testing.leases.holdings import Holding, Holdings, State
 from triton_dist.testing.leases.inventory import Inventory
-from triton_dist.testing.leases.line import Place
+from triton_dist.testing.leases.line import Place, in_line
+from triton_dist.testing.leases.parties import Party
+from triton_dist.testing.leases.quarantine import Quarantine
+from triton_dist.testing.leases.rule import left_for, passed_by
 
 # Seconds between two looks: short for the first in the line, for whom NPUs may be free any moment.
 _LOOK_AS_FIRST = 0.002
 _LOOK_IN_LINE = 0.01
+# How long a test waits, in seconds, while so many NPUs are in quarantine that the others are too few for it.
+_PATIENCE_WITH_QUARANTINE = 60.0
 
 
 @dataclass
@@ -23,12 +29,13 @@ class Lease:
     """NPUs that one test has to itself.
 
     Attributes:
-        npus: the indices of the NPUs in the pool, ascending.
+        npus: the numbers of the NPUs, ascending.
         session: the rendezvous name, known to nobody else.
         port: a TCP port that no other lease of the host has.
         since: when the lease began, on the host's monotonic clock, in seconds.
         fds: the descriptors that hold the lease. Every process that can touch the NPUs must have them open: the
             lease ends when the last of these processes has closed them.
+        ticket: its place in the order of requests; smaller than those of all that came later.
         released: whether this process has given up its share.
     """
 
@@ -37,75 +44,167 @@ class Lease:
     port: int
     since: float
     fds: tuple[int, ...]
+    ticket: int
+    _write: Callable[[State, str], None] = field(repr=False)
+    _suspicion: str = ""
     released: bool = False
 
     def environ(self) -> dict[str, str]:
         """The variables by which ranks find each other and nobody else, wherever their code says they meet."""
         return {"TRITON_DIST_SESSION": self.session, "TRITON_DIST_MASTER_PORT": str(self.port)}
 
+    def suspect(self, reason: str) -> None:
+        """Has real NPUs looked at before the next test gets them: something hung on them, or was killed.
+
+        Args:
+            reason: what happened, in a few words for people.
+        """
+        self._suspicion = reason
+
     def release(self) -> None:
         """Gives up this process's share of the lease; once is enough, more does no harm."""
         if not self.released:
             self.released = True
-            _close(self.fds)
+            try:
+                self._write("suspect" if self._suspicion else "released", self._suspicion)
+            finally:
+                _close(self.fds)
 
 
 class NpuPool:
-    """The NPUs of the host, shared with every other pool that uses the same directory."""
+    """The NPUs of the host, shared with every other pool that uses the same directory.
 
-    def __init__(self, inventory: Inventory, directory: LeaseDirectory) -> None:
+    Attributes:
+        inventory: which NPUs it may lease.
+    """
+
+    def __init__(self, inventory: Inventory, directory: LeaseDirectory, worker: str = "") -> None:
+        """`worker`: the name of this process in pytest-xdist, for people who look who has what."""
         self.inventory = inventory
         self._directory = directory
+        self._worker = worker
+        self._holdings = Holdings(directory, inventory.kind)
+        self._quarantine = Quarantine(inventory, self._holdings)
 
-    def acquire(self, count: int, while_waiting: Callable[[], None] = lambda: None) -> Lease:
+    def acquire(self, count: int, while_waiting: Callable[[], None] = lambda: None, test: str = "") -> Lease:
         """Leases `count` NPUs, all at once; waits for them in the line of the host.
 
         Args:
             count: how many NPUs, at least 1.
             while_waiting: called between two looks; what it raises ends the waiting.
+            test: the name of the test, for people who look who has what.
 
         Raises:
             ValueError: `count` is less than 1.
-            LeaseError: there are not so many NPUs, or the lease directory or ports cannot be used.
+            LeaseError: there are not so many NPUs, or too many are in quarantine, or the lease directory or ports
+                cannot be used.
         """
         if count < 1:
             raise ValueError(f"a lease of {count} NPUs: it takes at least 1")
-        keys = self.inventory.keys
-        if count > len(keys):
+        npus = frozenset(self.inventory.npus)
+        if count > len(npus):
             raise LeaseError(
                 f"{count} ranks need {count} NPUs, and the pool has {self.inventory.description}: "
                 f"{self.inventory.how_to_get_more}"
             )
-        place = Place(self._directory, count)
+        party = Party.here(self._worker, test)
+        place = Place(self._directory, self.inventory.kind, npus, count, party, while_waiting)
         try:
-            while not (place.is_first() and (held := self._take(keys, count))):
-                while_waiting()
-                time.sleep(_LOOK_AS_FIRST if place.is_first() else _LOOK_IN_LINE)
+            taken = self._wait(place, party, while_waiting)
         finally:
             place.leave()
-        fds = tuple(held.values())
-        try:
-            port, claim = claim_port(min(held))
-            return Lease(tuple(held), new_session(), port, time.monotonic(), (*fds, claim))
-        except BaseException:
-            _close(fds)
-            raise
+        return self._lease(taken, place.request.ticket)
 
-    def _take(self, keys: tuple[str, ...], count: int) -> dict[int, int]:
-        """Descriptors of `count` NPUs by index, or nothing at all."""
-        held: dict[int, int] = {}
+    def free(self) -> frozenset[int]:
+        """The NPUs that nobody holds now."""
+        return self._holdings.free(self.inventory.npus)
+
+    def is_wanted(self, npus: Iterable[int]) -> bool:
+        """Whether a request in the line might have one of `npus`."""
+        wanted = frozenset(npus)
+        return any(
+            waiting.request.kind == self.inventory.kind and waiting.request.npus & wanted and not waiting.is_absent
+            for waiting in in_line(self._directory)
+        )
+
+    def _wait(self, place: Place, party: Party, while_waiting: Callable[[], None]) -> _Taken:
+        too_few_since: float | None = None
+        while True:
+            outcome = self._try(place, party)
+            if isinstance(outcome, _Taken):
+                return outcome
+            if len(self.inventory.npus) - len(outcome) >= place.request.count:
+                too_few_since = None
+            elif too_few_since is None:
+                too_few_since = time.monotonic()
+            elif time.monotonic() - too_few_since > _PATIENCE_WITH_QUARANTINE:
+                raise LeaseError(self._too_few(place.request.count, outcome))
+            if outcome:
+                self._quarantine.look_after(outcome)
+            while_waiting()
+            place.note_look()
+            time.sleep(_LOOK_AS_FIRST if place.is_first else _LOOK_IN_LINE)
+
+    def _try(self, place: Place, party: Party) -> _Taken | dict[int, str]:
+        """Takes NPUs if it is the turn of `place`; else tells which ones it could have but for quarantine, and why."""
+        request = place.request
+        # The others are not disturbed by who cannot have what he wants anyway.
+        if len(self.free()) < request.count:
+            return {}
+        with place.turn() as before:
+            if before is None:
+                return {}
+            ahead = [other.request for other in before]
+            asked = request.npus.union(*(other.npus for other in ahead))
+            free = self._holdings.free(sorted(asked))
+            inmates = self._quarantine.inmates(free)
+            left = left_for(request, ahead, free - inmates.keys())
+            if len(left) < request.count:
+                return {number: inmates[number] for number in inmates if number in request.npus}
+            chosen = self.inventory.best_group(left, request.count)
+            # First, so that whoever is killed in between has at most given others a pass too many.
+            passed = passed_by(frozenset(chosen), ahead)
+            for other in before:
+                if other.request in passed:
+                    place.note_passed(other)
+            holder = replace(party, since=time.monotonic())
+            fd = self._holdings.take(chosen, holder)
+            return {} if fd is None else _Taken(chosen, fd, holder)
+
+    def _lease(self, taken: _Taken, ticket: int) -> Lease:
         try:
-            for index, key in enumerate(keys):
-                fd = self._directory.hold(key)
-                if fd is not None:
-                    held[index] = fd
-                if len(held) == count:
-                    return held
+            port, claim = claim_port(min(taken.npus))
         except BaseException:
-            _close(held.values())
+            os.close(taken.fd)
             raise
-        _close(held.values())
-        return {}
+        return Lease(
+            npus=taken.npus,
+            session=new_session(),
+            port=port,
+            since=taken.holder.since,
+            fds=(taken.fd, claim),
+            ticket=ticket,
+            _write=lambda state, reason: self._holdings.write(
+                taken.fd, taken.npus, Holding(taken.holder, state, reason)
+            ),
+        )
+
+    def _too_few(self, count: int, inmates: dict[int, str]) -> str:
+        others = len(self.inventory.npus) - len(inmates)
+        reasons = "; ".join(f"NPU {number}: {reason}" for number, reason in sorted(inmates.items()))
+        return (
+            f"{count} ranks need {count} NPUs, and {others} of the pool are fit: the others are in quarantine "
+            f"({reasons}); reset them (npu-smi set -t reset -i ID -c CHIP), or leave them out with --npus=LIST"
+        )
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """NPUs, the descriptor that holds them, and who has them since when."""
+
+    npus: tuple[int, ...]
+    fd: int
+    holder: Party
 
 
 def _close(fds: Iterable[int]) -> None:

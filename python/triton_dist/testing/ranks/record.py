@@ -83,3 +83,10 @@ class JobRecord:
     ranks: list[RankRecord]
     timeout: float | None = None
     broken: str | None = None
+
+    def why_npus_are_suspect(self) -> str | None:
+        """Why the NPUs of the job may not be fit for another, in a few words; None if its ranks left them in order."""
+        if self.timeout is not None:
+            return f"ranks of its last test had not ended after {self.timeout:g} s"
+        killed = [record.rank for record in self.ranks if record.ended_by_us or record.signal is not None]
+        return f"rank {killed[0]} of its last test was killed" if killed else None
