@@ -9,6 +9,9 @@ import subprocess
 
 import pytest
 
+from triton_dist.testing.leases.directory import LeaseDirectory
+from triton_dist.testing.leases.line import in_line
+
 from .conftest import PATIENCE, Suite, wait_until
 from .test_failures import section
 
@@ -210,8 +213,7 @@ def test_the_time_for_a_lease_is_not_the_tests(suite: Suite) -> None:
         "def test_second(dist_test):\n    dist_test(worker, world_size=8, backend='gloo')\n",
     )
     second = suite.start("test_second.py", "--dist-timeout=3")
-    line = suite.leases / "line"
-    wait_until(lambda: has_lock(line), "the second run to wait in line")
+    wait_until(lambda: in_line(LeaseDirectory(suite.leases)), "the second run to wait in line")
     with pytest.raises(subprocess.TimeoutExpired):
         second.wait(4)
     os.killpg(first.process.pid, signal.SIGINT)
@@ -219,9 +221,3 @@ def test_the_time_for_a_lease_is_not_the_tests(suite: Suite) -> None:
     output, _ = second.communicate(timeout=PATIENCE)
     assert "1 passed" in output, output
     suite.check_nothing_left(0.5)
-
-
-def has_lock(file: object) -> bool:
-    inode = f":{os.stat(str(file)).st_ino} "
-    with open("/proc/locks") as locks:
-        return any(inode in line for line in locks)

@@ -252,21 +252,21 @@ def test_a_crowd_of_which_some_are_killed(tmp_path: Path) -> None:
             grants.append((float(at), int(ticket)))
         else:
             since, _, _ = begun.pop(int(ticket))
-            for npu in map(int, npus):
-                spans[npu].append((since, float(at)))
-    for since, pid, of_killed in begun.values():
-        for npu in of_killed:
+            for number in map(int, npus):
+                spans[number].append((since, float(at)))
+    for since, killed, of_killed in begun.values():
+        for number in of_killed:
             # Its holder was killed before it could say that it gave the NPU back.
-            spans[npu].append((since, max(since, ends[pid])))
+            spans[number].append((since, max(since, ends[killed])))
     assert sum(map(len, spans.values())) > 100
-    for npu, times in spans.items():
+    for number, times in spans.items():
         times.sort()
         for (_, ended), (began, _) in itertools.pairwise(times):
-            assert ended <= began, f"NPU {npu} had two holders"
-    tickets = [ticket for _, ticket in sorted(grants)]
-    for place, ticket in enumerate(tickets):
-        overtaken = sum(other > ticket for other in tickets[:place])
-        assert overtaken <= NPUS, f"request {ticket} was passed by {overtaken} later ones"
+            assert ended <= began, f"NPU {number} had two holders"
+    order = [request for _, request in sorted(grants)]
+    for place, request in enumerate(order):
+        overtaken = sum(other > request for other in order[:place])
+        assert overtaken <= NPUS, f"request {request} was passed by {overtaken} later ones"
     pool_in(tmp_path / "leases").acquire(NPUS, not_now).release()
 
 

@@ -31,7 +31,7 @@ def test_npus_option_sets_the_pool(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("option", "complaint"),
     [
-        ("--npus=none", "--npus=none is not allowed: it takes auto, COUNT or sim:COUNT*"),
+        ("--npus=none", "--npus=none is not allowed: it takes auto, COUNT, LIST such as 0,2,5-7, or sim:COUNT*"),
         ("--npus=sim:0", "--npus=sim:0 is not allowed*"),
         ("--npus=5000", "*5000*not allowed*"),
         ("--dist-timeout=soon", "--dist-timeout is 'soon': it takes a number of seconds greater than 0"),

@@ -158,7 +158,8 @@ def test_containers_share_npus_by_their_physical_numbers(host: Host) -> None:
 
 def table(*, health: str = "OK", used: int = 3000, processes: tuple[Process, ...] = ()) -> str:
     """A host with one NPU in the given state."""
-    return info([Chip(0, health=health, used=used)], processes)
+    text: str = info([Chip(0, health=health, used=used)], processes)
+    return text
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ class Command:
 
 COMMANDS = {
     "env": Command("triton_dist.commands.env", "environment variables: what is set, what it does, whether it is right"),
+    "npus": Command("triton_dist.commands.npus", "NPUs: which there are, who holds them, who waits for them"),
 }
 
 
@@ -32,7 +33,7 @@ def main(arguments: list[str]) -> int:
         epilog="\n".join(
             ["commands:"]
             + [f"  {name:10}{command.summary}" for name, command in COMMANDS.items()]
-            + ["", "examples:", f"  {program} env --check", f"  {program} env --help"]
+            + ["", "examples:", f"  {program} env --check", f"  {program} env --help", f"  {program} npus"]
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from triton_dist import env
+from triton_dist.devices import nodes
 from triton_dist.devices.survey import Npu, Survey, survey
 from triton_dist.devices.visible import VisibleDevicesError, as_text, parse_numbers
 from triton_dist.runtime import backend
@@ -78,7 +79,10 @@ def choose(wish: Wish, *, allow_busy: bool) -> Choice:
     """
     if wish.simulated or backend.active() == "sim":
         return _simulated(wish)
-    return _real(wish, survey(), allow_busy=allow_busy)
+    # Before and after, since what is on an NPU shows for a moment longer than its lease lasts.
+    leased = _leased(nodes.physical_ids())
+    found = survey()
+    return _real(wish, found, leased | _leased(nodes.physical_ids()), allow_busy=allow_busy)
 
 
 def from_plain(plain: Mapping[str, Any]) -> Choice:
@@ -104,16 +108,15 @@ def _simulated(wish: Wish) -> Choice:
     return Choice(inventory, environ, (), {"kind": "sim", "npus": sorted(numbers)})
 
 
-def _real(wish: Wish, found: Survey, *, allow_busy: bool) -> Choice:
+def _real(wish: Wish, found: Survey, leased: frozenset[int], *, allow_busy: bool) -> Choice:
     if wish.numbers is not None and (missing := sorted(wish.numbers - {npu.physical for npu in found.npus})):
         there = as_text([npu.physical for npu in found.npus]) or "none"
         raise ValueError(f"--npus={wish.text}: NPU {as_text(missing)} is not here; this process sees {there}")
     asked = [npu for npu in found.npus if wish.numbers is None or npu.physical in wish.numbers]
     remarks = list(found.notes)
-    leased = leased_npus(found)
     usable = []
     for npu in asked:
-        why = why_skipped(npu, leased=npu.physical in leased, allow_busy=allow_busy)
+        why = _why_skipped(npu, leased=npu.physical in leased, allow_busy=allow_busy)
         if why is None:
             usable.append(npu.physical)
         else:
@@ -132,13 +135,12 @@ def _real(wish: Wish, found: Survey, *, allow_busy: bool) -> Choice:
     return Choice(inventory, environ, tuple(remarks), plain)
 
 
-def leased_npus(found: Survey) -> frozenset[int]:
+def _leased(numbers: Sequence[int]) -> frozenset[int]:
     """Those that some test of this host holds now: what is busy on them is no stranger."""
-    numbers = [npu.physical for npu in found.npus]
     return frozenset(numbers) - Holdings(LeaseDirectory.of_this_host(), RealNpus.kind).free(numbers)
 
 
-def why_skipped(npu: Npu, *, leased: bool, allow_busy: bool) -> str | None:
+def _why_skipped(npu: Npu, *, leased: bool, allow_busy: bool) -> str | None:
     """Why tests do not get `npu`; None if they may."""
     if npu.defect is not None:
         return npu.defect

@@ -77,9 +77,7 @@ def _real(found: Survey, holdings: Holdings) -> list[Row]:
             state, detail = BUSY, npu.busy
         else:
             state, detail = FREE, ""
-        rows.append(
-            Row(RealNpus.kind, npu.physical, npu.logical, npu.soc, npu.health, state, detail, holder)
-        )
+        rows.append(Row(RealNpus.kind, npu.physical, npu.logical, npu.soc, npu.health, state, detail, holder))
     return rows
 
 
@@ -105,4 +103,3 @@ def _of_held(holding: Holding | None) -> str:
     if holding is None:
         return "by a process that has not said who it is"
     return "" if holding.state == "held" else "its test is over, its ranks are still there"
-
