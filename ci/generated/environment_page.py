@@ -10,18 +10,18 @@ from triton_dist.compiler import options
 
 PATH = "docs/environment.md"
 
-# The text whose examples run as tests, exactly as they stand in it.
-_EXAMPLES = Path(__file__).resolve().parents[2] / "python" / "test" / "data" / "compiler-options-example.txt"
+# The examples run as tests, exactly as they stand in these files.
+_EXAMPLES = Path(__file__).resolve().parents[2] / "python" / "test" / "seed"
 
 
 def render() -> str:
     """The whole page."""
     return _PAGE.format(
-        setting=_example("export ", "\n\n"),
+        setting=_example("run.sh"),
         run=tables.of_variables(env.variables(env.RUN)),
         build=tables.of_variables(v for v in env.variables(env.BUILD) if v.acts_on != env.NOTHING),
         no_counterpart=tables.of_variables(v for v in env.variables(env.BUILD) if v.acts_on == env.NOTHING),
-        kernels=_example("import triton\n", "\n\nCompiler Option Description"),
+        kernels=_example("distributed_kernels.py"),
         options=_options(),
     )
 
@@ -33,10 +33,8 @@ def _options() -> str:
     )
 
 
-def _example(start: str, end: str) -> str:
-    text = _EXAMPLES.read_text()
-    first = text.index(f"\n{start}") + 1
-    return text[first : text.index(end, first)]
+def _example(name: str) -> str:
+    return (_EXAMPLES / name).read_text().rstrip()
 
 
 _PAGE = """\
@@ -70,10 +68,7 @@ $ python -m triton_dist env --help                         # exit codes, JSON, M
 Set while a program runs. "acts on" says where a variable has an effect: on simulated NPUs, on hardware, or on both.
 "since" is the earliest release in whose files or documentation the variable was found.
 
-Where the ranks of a job meet: with attributes, at `ip_port`, whose port 0 stands for one of
-`SHMEM_INSTANCE_PORT_RANGE`; by unique id, at `SHMEM_UID_SESSION_ID`, else at a free port of the interface
-`SHMEM_UID_SOCK_IFNAME`, else of the first interface that is suitable. Within a lease of NPUs, which the pytest plugin
-takes for each test, they meet in the lease.
+[rendezvous.md](rendezvous.md) says which of them decide where the ranks of a job meet.
 
 {run}
 

@@ -11,6 +11,7 @@ import pytest
 
 from _build_backend import checkout
 from triton_dist import env
+from triton_dist.env.variable import UNREAD
 
 REGISTRY_DIRECTORY = Path(env.__file__).parent
 PACKAGE = checkout.PYTHON_DIRECTORY / "triton_dist"
@@ -25,6 +26,7 @@ READ_BY_TRITON = {
     *("TRITON_KERNEL_OVERRIDE", "TRITON_ALWAYS_COMPILE", "TRITON_DEBUG", "TRITON_INTERPRET", "TRITON_PRINT_AUTOTUNING"),
     *("TRITON_REPRODUCER_PATH", "TRITON_ENABLE_LLVM_DEBUG", "TRITON_LLVM_DEBUG_ONLY", "TRITON_DISABLE_LINE_INFO"),
     *("MLIR_ENABLE_DUMP", "MLIR_ENABLE_TIMING", "USE_IR_LOC", "TRITON_ASCEND_COMPILE_SPEED_OPT"),
+    "TRITON_ALL_BLOCKS_PARALLEL",
 }
 # What torch, OpenMP and gloo read by themselves.
 READ_BY_TORCH = {
@@ -101,6 +103,22 @@ def used(*directories: Path) -> set[str]:
     """The variables that code under the directories asks the registry for."""
     text = "\n".join(path.read_text() for path in sources(*directories))
     return set(re.findall(r"\benv\.([A-Z][A-Z0-9_]+)\b", text))
+
+
+def run_side() -> list[Path]:
+    """Where the package reads variables in order to act on them: the command only shows them."""
+    return [path for path in PACKAGE.iterdir() if path.is_dir() and path.name not in ("commands", "env")]
+
+
+def test_what_is_said_to_act_on_simulated_npus_is_read() -> None:
+    claimed = {v.name for v in env.variables(env.RUN) if v.acts_on in (env.SIMULATED, env.BOTH)}
+    assert claimed - used(*run_side()) - READ_BY_TRITON - READ_BY_TORCH == set()
+
+
+def test_what_is_read_is_not_said_to_be_unread() -> None:
+    """Whoever reads one of these for the first time says in its definition what it acts on, and generates the page."""
+    unread = {v.name for v in env.REGISTRY.values() if v.note == UNREAD}
+    assert unread & used(*run_side()) == set()
 
 
 def test_what_is_said_to_act_on_the_build_is_read() -> None:

@@ -131,7 +131,7 @@ TRITON_BUILD_NPUIR = _no_counterpart(
     kinds.FLAG,
     owner="triton-ascend",
     default="OFF",
-    since="triton-ascend 3.2.1",
+    since="triton-ascend of 2026",
     note="AscendNPU-IR is not built: kernels go to the NPU's compiler as text.",
     meaning="Build AscendNPU-IR along with triton-ascend.",
 )
@@ -140,7 +140,7 @@ TRITON_BUILD_TD = _no_counterpart(
     kinds.FLAG,
     owner="triton-ascend",
     default="OFF",
-    since="triton-ascend 3.2.1",
+    since="triton-ascend of 2026",
     note="The distributed part is this package, and triton-ascend's wheel is used as it is.",
     meaning="Build the distributed part along with triton-ascend.",
 )

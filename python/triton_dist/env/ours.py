@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import kinds
-from .variable import BOTH, HARDWARE, RUN, SIMULATED, Declare
+from .variable import BOTH, HARDWARE, NOTHING, RUN, SIMULATED, UNREAD, Declare
 
 _ours = Declare("triton-dist", RUN, acts_on=SIMULATED)
 
@@ -55,6 +55,8 @@ TRITON_DIST_SIM_STRICT = _ours(
     kinds.FLAG,
     default="OFF",
     since="0.1.0",
+    acts_on=NOTHING,
+    note=UNREAD,
     meaning="Show as late as an NPU may what other ranks write without a quiet, a fence or a signal.",
 )
 TRITON_DIST_SIM_SEED = _ours(
@@ -62,6 +64,8 @@ TRITON_DIST_SIM_SEED = _ours(
     kinds.integer(0),
     unset="a new one each time",
     since="0.1.0",
+    acts_on=NOTHING,
+    note=UNREAD,
     meaning="Seed of the choices that the simulator is free to make.",
 )
 TRITON_DIST_KERNEL_DEBUG = _ours(
@@ -75,6 +79,8 @@ TRITON_DIST_TRACE = _ours(
     "TRITON_DIST_TRACE",
     kinds.FILE,
     since="0.1.0",
+    acts_on=NOTHING,
+    note=UNREAD,
     meaning="File into which the events of all ranks are written as a trace.",
 )
 TRITON_DIST_SESSION = _ours(

@@ -129,7 +129,7 @@ def _without_effect(situation: Situation) -> Iterator[Finding]:
                 reasons.setdefault(f"no counterpart here: {variable.note}", []).append(variable.name)
         elif variable.acts_on not in here:
             # A note of what acts on simulated NPUs alone says nothing of hardware.
-            why = f": {variable.note}" if variable.acts_on == env.HARDWARE else ""
+            why = f": {variable.note}" if variable.acts_on != env.SIMULATED else ""
             reasons.setdefault(f"no effect on {_NAMES[situation.backend]}{why}", []).append(variable.name)
         elif variable.initialisation and situation.initialisation not in (None, variable.initialisation):
             reasons.setdefault(f"no effect where {_INITIALISED[variable.initialisation]}", []).append(variable.name)
