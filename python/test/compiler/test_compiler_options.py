@@ -114,6 +114,19 @@ def tuple_of(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def test_a_launch_takes_its_place_in_the_stream_that_it_names() -> None:
+    # The first launch keeps the stream busy: a launch elsewhere would not wait for it.
+    stream = torch.npu.Stream()
+    x = torch.zeros(1 << 16, device="npu")
+    out = torch.zeros(1 << 16, device="npu")
+    torch.npu.synchronize()
+    for number in (stream.npu_stream, torch.npu.default_stream().npu_stream):
+        add[(1,)](x, x + 1, out, BLOCK=1 << 16, stream=number)
+        add[(1,)](out, x + 1, out, BLOCK=1 << 16, stream=number)
+        torch.npu.synchronize()
+        assert out.cpu().unique().tolist() == [2]
+
+
 def test_an_unknown_option_at_a_launch_names_the_nearest() -> None:
     with pytest.raises(TypeError, match=r"kernel add .* multibufer \(given as True\).* multibuffer$"):
         run_add(multibufer=True)

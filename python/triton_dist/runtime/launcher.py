@@ -71,6 +71,8 @@ class SimulatedNPULauncher:
             _address(arguments[position], name, self._name) if kind[0] == "*" else arguments[position]
             for position, name, kind in self._slots
         ]
+        if stream == 0:  # torch.npu.Stream.npu_stream of a default stream, as a user passes it
+            stream = launches.default_stream()
         file, line = _launch_place()
         grid = (grid_x, grid_y, grid_z)
         try:

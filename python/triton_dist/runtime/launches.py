@@ -152,6 +152,13 @@ def current_stream() -> int:
     return int(torch_device().tdist_npu_current_stream(-1))
 
 
+def default_stream() -> int:
+    """The default stream of the current NPU, by the number under which the native library knows it."""
+    import torch
+
+    return -1 - int(torch.get_device_module("npu").current_device())
+
+
 def _wait_for(what: str, number: int, address: int, bytes_: int) -> None:
     """What torch's device calls when an operator, a stream or an event must wait (csrc/torch/launches.cpp)."""
     loaded = library()
