@@ -47,6 +47,8 @@ class Network:
         for program in ("ip", "unshare", "nsenter"):
             if shutil.which(program) is None:
                 pytest.skip(f"no network namespace for this test: there is no {program} (Debian: iproute2, util-linux)")
+        if not os.path.exists("/proc/net/if_inet6") and any(":" in each for own in interfaces.values() for each in own):
+            pytest.skip("no network namespace for this test: this host has no IPv6")
         # Standard input ends when this process does; then `cat` ends, and the namespace with it.
         holder = subprocess.Popen(
             ["unshare", "--net", "sh", "-c", "echo ready; exec cat"],
