@@ -9,6 +9,7 @@
 #include <csignal>
 #include <pthread.h>
 #include <sched.h>
+#include <system_error>
 #include <utility>
 
 namespace tdist::sim {
@@ -411,7 +412,7 @@ void Engine::wakeWorker() {
   }
   if (parkedWorkers > 0) {
     forWorkers.notify_one();
-  } else if (std::cmp_less(threads.size(), limit())) {
+  } else if (!hasNoThreads && std::cmp_less(threads.size(), limit())) {
     startWorker();
   }
 }
@@ -429,7 +430,7 @@ void Engine::startWorker() {
     threads.emplace_back([this] { work(); });
     pthread_setname_np(threads.back().native_handle(), "tdist-worker");
   } catch (const std::system_error &) {
-    // The host's own waits run the programs then.
+    hasNoThreads = true; // the host's own waits run the programs then
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -168,6 +168,7 @@ private:
   std::int32_t running = 0; // programs and steps
   bool isWatched = false;
   bool isStopping = false;
+  bool hasNoThreads = false; // the system gives no more
 };
 
 } // namespace tdist::sim
