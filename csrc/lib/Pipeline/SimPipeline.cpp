@@ -66,6 +66,8 @@ void addFrontPasses(OpPassManager &manager, const tdist::SimPipelineOptions &opt
   manager.addPass(tdist::createProtectSharedBuffers());
   manager.addPass(tdist::createAddViewOffsets());
   manager.addPass(tdist::createConvertExternToCall());
+  // Before there are loops that no kernel has written.
+  manager.addPass(tdist::createGiveTurnsInLoops());
   manager.addPass(tdist::createConvertAtomicsToLLVM());
   manager.addPass(tdist::createRejectForeign());
 }

@@ -31,6 +31,7 @@ void Lane::assign(const Program &program) noexcept {
   primitive = "";
   location = nullptr;
   why.clear();
+  turnBegan = {};
   state = State::Ready;
 }
 
@@ -63,7 +64,6 @@ void Lane::run() {
   Lane *const outer = current();
   setRunningLane(this);
   unlist();
-  turnBegan = {};
   if (fiber->isBusy()) {
     fiber->resume();
   } else {
@@ -111,7 +111,14 @@ bool Lane::advance() noexcept {
 
 void Lane::waitForBarrier() { suspend(State::ArrivesAtBarrier); }
 
-void Lane::yield() { suspend(State::Yielded); }
+void Lane::yield() {
+  // A few looks at memory take less: who needs more computes something between them.
+  constexpr std::chrono::microseconds kLooking{20};
+  const Clock::time_point now = Clock::now();
+  const bool isComputing = turnBegan != Clock::time_point{} && now - turnBegan > kLooking;
+  suspend(isComputing ? State::Ready : State::Yielded);
+  turnBegan = Clock::now();
+}
 
 void Lane::takeTurns() {
   // Longer than it takes to fill a core's caches with the tiles of another program.
@@ -121,6 +128,7 @@ void Lane::takeTurns() {
     turnBegan = now;
   } else if (now - turnBegan > kTurn) {
     suspend(State::Ready);
+    turnBegan = Clock::now();
   }
 }
 

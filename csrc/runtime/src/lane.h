@@ -110,7 +110,7 @@ private:
   const tdist_loc *location = nullptr;
   LocalMemory localMemory;
   std::string why;
-  Clock::time_point turnBegan; // when takeTurns() was first called since the program was resumed
+  Clock::time_point turnBegan; // when the program last had to let others run, as far as it knows
   WordWait wait{};
   std::uint64_t barrierPassage = 0; // of the launch, when the program arrived
   // Numbers of the places that the program has signalled from lately.

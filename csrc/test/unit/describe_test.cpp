@@ -67,7 +67,7 @@ TEST_F(Describe, NothingWithoutAJobOrAWait) {
 TEST_F(Describe, TellsWhatAProgramWaitsFor) {
   const LoneJob job;
   const std::uint64_t signals = allocate(0, 8 * kSlotBytes);
-  *pointer<std::int64_t>(signals) = 5;
+  std::atomic_ref(*pointer<std::int64_t>(signals)).store(5);
   *pointer<std::int64_t>(signals + kSlotBytes) = 4;
   Launched launched(waitForThree, {5, 1, 1}, {signals}, /*cores=*/2);
   EXPECT_EQ(launched.run(5'000'000), 1);
@@ -90,9 +90,9 @@ TEST_F(Describe, FollowsTheWait) {
   Launched launched(waitForThree, {1, 1, 1}, {signals});
   EXPECT_EQ(launched.run(5'000'000), 1);
   EXPECT_THAT(waits(), HasSubstr(R"("pe_offset": 0, "compare": "==", "wanted": 5, "has": 0)"));
-  *pointer<std::int64_t>(signals) = 7;
+  std::atomic_ref(*pointer<std::int64_t>(signals)).store(7);
   EXPECT_THAT(waits(), HasSubstr(R"("has": 7)")) << "the value now";
-  *pointer<std::int64_t>(signals) = 5;
+  std::atomic_ref(*pointer<std::int64_t>(signals)).store(5);
   *pointer<std::int64_t>(signals + kSlotBytes) = 5;
   EXPECT_EQ(launched.run(5'000'000), 1);
   EXPECT_THAT(waits(), AllOf(HasSubstr(R"("pe_offset": 128)"), HasSubstr(R"("index": 2)")));
@@ -189,7 +189,7 @@ TEST_F(Describe, TellsWhoIsMissingInABarrier) {
   EXPECT_EQ(count(text, R"("primitive": "barrier_all", "address": null, "pe_offset": null, )"
                         R"("compare": ">=", "wanted": 3, "has": 2, "missing_pes": null)"),
             2);
-  *pointer<std::int32_t>(signal) = 1;
+  std::atomic_ref(*pointer<std::int32_t>(signal)).store(1);
   EXPECT_EQ(launched.run(5'000'000), 1);
   text = waits();
   EXPECT_EQ(count(text, R"("compare": ">=", "wanted": 3, "has": 1, "missing_pes": [0, 2])"), 3);
@@ -243,7 +243,7 @@ TEST_F(Describe, SaysHowManyWaitsTheTableHasNoRoomFor) {
   const std::string text = waits();
   EXPECT_EQ(count(text, "test_kernel"), kSlots);
   EXPECT_THAT(text, HasSubstr(R"("primitive": "6 more waits")"));
-  *pointer<std::int32_t>(signals) = 1;
+  std::atomic_ref(*pointer<std::int32_t>(signals)).store(1);
   EXPECT_EQ(launched.finish(), 0);
   EXPECT_EQ(waits(), "[]");
 }

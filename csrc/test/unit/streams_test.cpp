@@ -440,6 +440,11 @@ TEST_F(Streams, ASignalEndsAWaitOfTheHostSooner) {
 }
 
 TEST_F(Streams, AForkedChildHasAnEngineOfItsOwn) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "ThreadSanitizer starts no thread in the child of a process with threads";
+#endif
+#endif
   std::int32_t word = 0;
   give(waitUntilSet, {3, 1, 1}, {addressOf(&word)}, 1);
   EXPECT_EQ(tdist_rt_synchronize(5'000'000), 1);

@@ -62,13 +62,24 @@ def ConvertTritonCallsToLinalg : Pass<"tdist-convert-triton-calls-to-linalg", "m
   ];
 }
 
+def GiveTurnsInLoops : Pass<"tdist-give-turns-in-loops", "mlir::ModuleOp"> {
+  let summary = "Let other programs run while one is in a loop";
+  let description = [{
+    The programs of a simulated NPU take turns on a few threads: one that waits in a loop of its own,
+    for memory that another one changes, must let that one run. Loops count down at their back edges
+    and call the runtime now and then: `scf.while` with an access to memory as one that waits, other
+    `scf.while` and `scf.for` with an access to memory as one that computes.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::func::FuncDialect",
+                           "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect"];
+}
+
 def ConvertAtomicsToLLVM : Pass<"tdist-convert-atomics-to-llvm", "mlir::ModuleOp"> {
   let summary = "Turn linalg.generic with GenericAtomicRMW into atomic instructions";
   let description = [{
     The adapter makes two ops of one `tl.atomic_*`: a linalg.generic that updates global memory,
     and, where the result is used, a memref.copy of the same memory that stands for the old value.
     Both become one atomic fetch-and-op an element, with the memory order that the kernel asks for.
-    A `scf.while` that spins on one gives the other programs a turn at each iteration.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::func::FuncDialect",
                            "mlir::linalg::LinalgDialect", "mlir::LLVM::LLVMDialect",

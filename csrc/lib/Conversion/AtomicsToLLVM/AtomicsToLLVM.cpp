@@ -303,36 +303,18 @@ private:
   LLVM::AtomicOrdering order = LLVM::AtomicOrdering::acq_rel;
 };
 
-/// Programs of a simulated NPU take turns on a few threads: one that only polls must let the others
-/// go on, or what it waits for never comes.
-void yieldInLoop(scf::WhileOp loop, ModuleOp module) {
-  constexpr StringLiteral name = "tdist_sim_yield";
-  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  if (!module.lookupSymbol(name))
-    builder.create<func::FuncOp>(loop.getLoc(), name, builder.getFunctionType({}, {})).setPrivate();
-  builder.setInsertionPoint(loop.getAfterBody()->getTerminator());
-  builder.create<func::CallOp>(loop.getLoc(), name, TypeRange());
-}
-
 struct ConvertAtomicsToLLVM : tdist::impl::ConvertAtomicsToLLVMBase<ConvertAtomicsToLLVM> {
   void runOnOperation() override {
     SmallVector<linalg::GenericOp> atomics;
-    llvm::SetVector<scf::WhileOp> spins;
     getOperation().walk([&](linalg::GenericOp op) {
-      if (!op->hasAttr(kindName))
-        return;
-      atomics.push_back(op);
-      for (auto loop = op->getParentOfType<scf::WhileOp>(); loop;
-           loop = loop->getParentOfType<scf::WhileOp>())
-        spins.insert(loop);
+      if (op->hasAttr(kindName))
+        atomics.push_back(op);
     });
     bool failed = false;
     for (linalg::GenericOp op : atomics)
       failed |= mlir::failed(Atomic(op).convert());
     if (failed)
       return signalPassFailure();
-    for (scf::WhileOp loop : spins)
-      yieldInLoop(loop, getOperation());
   }
 };
 

@@ -1,11 +1,18 @@
-// RUN: tdist-opt %s --tdist-convert-atomics-to-llvm | FileCheck %s
+// RUN: tdist-opt %s --tdist-give-turns-in-loops | FileCheck %s
 
 // CHECK: func.func private @tdist_sim_yield()
 // CHECK-LABEL: func.func @kernel
+// CHECK: %[[COUNTER:.*]] = memref.alloca() : memref<i32>
+// CHECK: memref.store %{{.*}}, %[[COUNTER]]
 // CHECK: scf.while
-// CHECK: llvm.cmpxchg
 // CHECK: } do {
+// CHECK: %[[LEFT:.*]] = arith.subi
+// CHECK: %[[TIME:.*]] = arith.cmpi eq, %[[LEFT]]
+// CHECK: %[[NEXT:.*]] = scf.if %[[TIME]]
 // CHECK-NEXT: call @tdist_sim_yield()
+// CHECK: else
+// CHECK-NEXT: scf.yield %[[LEFT]]
+// CHECK: memref.store %[[NEXT]], %[[COUNTER]]
 // CHECK-NEXT: scf.yield
 #map = affine_map<(d0) -> (d0)>
 func.func @kernel(%lock: memref<1xi32>, %expected: memref<1xi32>, %desired: memref<1xi32>) {
