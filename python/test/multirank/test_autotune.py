@@ -189,6 +189,32 @@ def test_a_configuration_that_fails_on_one_rank_is_dropped_on_all(
     dist_test(worker_cannot_run, world_size=2, args=(str(tmp_path),))
 
 
+@triton.jit
+def check_and_exchange(signals, out, me, WIDTH: tl.constexpr):
+    """Fails on rank 1 with WIDTH 1, before it signals to rank 0, which waits for that."""
+    tl.device_assert(me + WIDTH != 2, "not on rank 1 with 1")
+    dl.notify(signals + 16 * me, 1 - me)
+    dl.wait(signals + 16 * (1 - me), 1, scope="gpu", semantic="acquire")
+    tl.store(out, WIDTH)
+
+
+def worker_waits_for_what_failed(rank: int, world_size: int, dump: str) -> None:
+    env.apply({"TRITON_DUMP_DIR": dump})
+    with symmetric_tensors(rank, world_size, *workspace(world_size)) as (signals, out):
+        configs = [Config({"WIDTH": width, "debug": True}) for width in (1, 3)]
+        kernel = triton.autotune(configs, key=[], reset_to_zero=["signals"])(check_and_exchange)
+        kernel[(1,)](signals, out, rank)
+        torch.npu.synchronize()
+        assert out.item() == 3
+
+
+@pytest.mark.dist
+def test_a_rank_does_not_wait_for_what_a_failed_one_would_have_written(
+    dist_test: Callable[..., None], tmp_path: Path
+) -> None:
+    dist_test(worker_waits_for_what_failed, world_size=2, args=(str(tmp_path),))
+
+
 def worker_nothing_is_left(rank: int, world_size: int) -> None:
     error = MLIRCompilationError("ConvertLinalgRToBinary", "ub overflow")
     kernel = failing_for([1] if rank == 1 else [2], error, when_compiling=True)

@@ -248,6 +248,10 @@ class Job:
         """What each rank has posted as its `sequence`-th collective call; None for a rank that has not come to it."""
         return [self._status.posted(rank, sequence) for rank in range(self.world_size)]
 
+    def posted_ahead(self) -> list[CollectiveCall | None]:
+        """The next collective call of each rank, from now on; None for a rank that has not come to it yet."""
+        return self.posted(self._sequence + 1)
+
     def check_same_call(self, call: CollectiveCall, sequence: int) -> None:
         """Raises RuntimeError unless all ranks have posted `call` as their `sequence`-th."""
         for rank, theirs in enumerate(self.posted(sequence)):

@@ -31,14 +31,13 @@ from triton_dist import env
 from triton_dist.compiler.autotune import kernels
 from triton_dist.compiler.errors import KernelCompileError
 from triton_dist.runtime import job as jobs
-from triton_dist.runtime import native
+from triton_dist.runtime import launches, native
 
 WARM_UPS = 1
 RUNS = 5
 
 _NAME = "triton.autotune"
 _CANNOT_COMPILE = (OutOfResources, CompileTimeAssertionFailure, MLIRCompilationError, KernelCompileError)
-_CANNOT_RUN = (native.NativeError,)
 _DROPPED = [math.inf] * 3
 _FOREVER_NS = 2.0**62
 
@@ -57,6 +56,13 @@ class _State(enum.IntEnum):
 
 class _DroppedError(Exception):
     """The configuration has failed on some rank."""
+
+
+class _PeerFailedError(Exception):
+    """The launch of another rank has failed, while this rank's was still running."""
+
+
+_CANNOT_RUN = (native.NativeError, _PeerFailedError)
 
 
 def install() -> None:
@@ -212,7 +218,21 @@ class _Measurement:
 
     def _launch(self) -> None:
         self._tuner.fn.run(*self._args, **self._meta)
-        _synchronize()
+        launches.watch(self._look_at_peers)
+        try:
+            launches.synchronize()
+        except _PeerFailedError:
+            launches.give_up()
+            raise
+        finally:
+            launches.watch(self._job.check_peers)
+
+    def _look_at_peers(self) -> None:
+        """Raises _PeerFailedError if the launch of another rank has failed: this one's may wait for it for ever."""
+        self._job.check_peers()
+        for call in self._job.posted_ahead():
+            if call is not None and call.name == _NAME and call.align != _State.DONE:
+                raise _PeerFailedError
 
     def _attempt(self, work: Callable[[], None], droppable: tuple[type[Exception], ...]) -> int:
         """Do `work`, and hear how it went elsewhere; the nanoseconds that it took the slowest rank.
