@@ -119,6 +119,8 @@ void tdist::buildSimPipeline(OpPassManager &manager, const SimPipelineOptions &o
   addBufferPasses(manager, options);
   addLoopPasses(manager);
   addLLVMPasses(manager);
+  if (options.strict)
+    manager.addPass(tdist::createRouteGlobalMemory());
 }
 
 namespace {
@@ -131,6 +133,9 @@ struct CommandLineOptions : PassPipelineOptions<CommandLineOptions> {
       *this, "vector-registers",
       llvm::cl::desc("Number of vector registers (default: this host's)"),
       llvm::cl::init(tdist::hostPipelineOptions().vectorRegisters)};
+  Option<bool> strict{*this, "strict",
+                      llvm::cl::desc("Let the runtime do loads and stores that others may see"),
+                      llvm::cl::init(false)};
   Option<bool> printing{*this, "print", llvm::cl::desc("Whether tl.device_print prints"),
                         llvm::cl::init(true)};
 };
@@ -143,6 +148,7 @@ void tdist::registerSimPipeline() {
       [](OpPassManager &manager, const CommandLineOptions &options) {
         buildSimPipeline(manager, {.vectorBits = options.vectorBits,
                                    .vectorRegisters = options.vectorRegisters,
-                                   .printing = options.printing});
+                                   .printing = options.printing,
+                                   .strict = options.strict});
       });
 }

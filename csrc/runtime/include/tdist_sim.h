@@ -71,6 +71,12 @@ TDIST_API int32_t tdist_rt_abi_version(void);
 /* Why the last call on this thread failed; "" if none has. Valid until the next failure. */
 TDIST_API const char *tdist_rt_last_error(void);
 
+/* The strict mode, for jobs that this process attaches to from now on: what the rules of the shmem
+ * library allow happens, as dice thrown from the seed of PE 0 decide. Stores and copies with `nbi`
+ * become visible late, in any order; fresh symmetric memory holds 0x7ffd, 0x7ffd, ... (NaN in every
+ * type of floating-point numbers); programs start, and take turns, in any order. */
+TDIST_API void tdist_rt_strict(int32_t on, uint64_t seed);
+
 /* ---- The job and its symmetric heap ---------------------------------------------------------- */
 
 /* Size of the memfd of one PE, for a heap of `heap_bytes`; -1 if that is not a size. */
@@ -216,6 +222,11 @@ TDIST_API int tdist_rt_wait_until(const void *addr, int32_t bytes, int32_t cmp, 
 TDIST_API int tdist_rt_put(void *dst, const void *src, int64_t bytes, int32_t pe);
 TDIST_API int tdist_rt_get(void *dst, const void *src, int64_t bytes, int32_t pe);
 
+/* The same, complete at the latest at the next tdist_rt_quiet, tdist_rt_fence or barrier of the
+ * host; outside of the strict mode on return. */
+TDIST_API int tdist_rt_put_nbi(void *dst, const void *src, int64_t bytes, int32_t pe);
+TDIST_API int tdist_rt_get_nbi(void *dst, const void *src, int64_t bytes, int32_t pe);
+
 /* Sets (op 0) or adds to (op 1) a signal word of `bytes` 4 or 8 on PE `pe`, after all this thread's
  * earlier stores. `sig` is a symmetric address of this PE. */
 TDIST_API int tdist_rt_signal(void *sig, int32_t bytes, int64_t value, int32_t op, int32_t pe);
@@ -312,6 +323,14 @@ TDIST_API int32_t tdist_sim_int_p(int64_t dst, int32_t value, int32_t pe, const 
 
 /* Ends the launch with the text at that address. */
 TDIST_API int32_t tdist_sim_assert_failed(int64_t text, const tdist_loc *loc);
+
+/* What kernels compiled for the strict mode do instead of a load or a store of memory that others
+ * may see, and before an atomic operation. `target` and `source` are the program's own memory. */
+TDIST_API void tdist_sim_load(const void *address, void *target, int64_t bytes,
+                              const tdist_loc *loc);
+TDIST_API void tdist_sim_store(void *address, const void *source, int64_t bytes,
+                               const tdist_loc *loc);
+TDIST_API void tdist_sim_release(const tdist_loc *loc);
 
 /* Memory of the running program; what it does not free is freed when it ends or fails. */
 TDIST_API void *tdist_sim_alloc(int64_t align, int64_t bytes);

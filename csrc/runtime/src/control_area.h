@@ -24,6 +24,7 @@ struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are
   std::uint64_t heapBytes;
   std::uint32_t rank;
   std::uint32_t worldSize;
+  std::uint64_t strictSeed; // that of PE 0 counts
 
   alignas(64) Doorbell doorbell;
   alignas(64) std::uint64_t deviceBarrier; // how many barriers among PEs this one has entered

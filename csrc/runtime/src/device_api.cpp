@@ -3,7 +3,9 @@
 // While a program is suspended its stack may be given up without destructors, so what is alive
 // across a wait is trivial: operands, pointers, a WordWait.
 
+#include "address.h"
 #include "compare.h"
+#include "deferred_memory.h"
 #include "error.h"
 #include "job.h"
 #include "lane.h"
@@ -12,7 +14,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <optional>
 #include <sched.h>
 #include <string>
 
@@ -48,6 +52,7 @@ template <class Result, class Body>
 Result onDevice(const char *primitive, const tdist_loc *location, const Body &body) {
   Lane &lane = laneFor(primitive);
   lane.enter(primitive, location);
+  lane.pause();
   Result result{};
   if (!attempt(lane, [&] { result = body(lane); })) {
     lane.leave();
@@ -87,10 +92,25 @@ SignalOp checkedSignalOp(const Lane &lane, std::int32_t op) { return checkedOp(l
 
 std::uint64_t asAddress(std::int64_t operand) { return static_cast<std::uint64_t>(operand); }
 
+/// Before a signal: earlier stores are visible to who sees it.
+void release(Lane &lane) {
+  if (lane.deferred()) {
+    lane.deferred()->release();
+  }
+}
+
+/// At quiet, fence and barriers: earlier copies are, too.
+void complete(Lane &lane) {
+  if (lane.deferred()) {
+    lane.deferred()->complete();
+  }
+}
+
 template <class Word>
 std::int32_t notify(std::int64_t address, std::int32_t pe, Word value, std::int32_t op,
                     const tdist_loc *location) {
   return onDevice<std::int32_t>("notify", location, [&](Lane &lane) {
+    release(lane);
     lane.job().signal(lane.calls(), asAddress(address), value, checkedNotifyOp(lane, op), pe,
                       lane.author());
     return 0;
@@ -125,49 +145,90 @@ std::int32_t wait(std::int64_t address, std::int32_t count, Word value, const td
 
 std::int32_t barrier(const char *primitive, const tdist_loc *location) {
   return onDevice<std::int32_t>(primitive, location, [](Lane &lane) {
+    complete(lane);
     lane.waitForBarrier();
     return 0;
   });
 }
 
-/// Copies are complete when they return, so what is left is their order. Seq_cst: also against
-/// plain stores and loads on both sides, which kernels use as signals too.
+/// Copies are complete when they return, unless the strict mode has kept them; what is left is
+/// their order. Seq_cst: also against plain stores and loads on both sides, which kernels use as
+/// signals too.
 std::int32_t order(const char *primitive, const tdist_loc *location) {
   return onDevice<std::int32_t>(primitive, location, [](Lane &lane) {
     (void)lane.job();
+    complete(lane);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return 0;
   });
 }
 
+enum class Completes { AtOnce, Later };
+
 std::int32_t put(const char *primitive, std::int64_t dst, std::int64_t src, std::int32_t bytes,
-                 std::int32_t pe, const tdist_loc *location) {
+                 std::int32_t pe, const tdist_loc *location, Completes completes) {
   return onDevice<std::int32_t>(primitive, location, [&](Lane &lane) {
-    lane.job().put(primitive, asAddress(dst), asAddress(src), bytes, pe);
+    if (std::optional<DeferredMemory> &memory = lane.deferred(); !memory) {
+      lane.job().put(primitive, asAddress(dst), asAddress(src), bytes, pe);
+    } else if (completes == Completes::AtOnce) {
+      memory->put(primitive, asAddress(dst), asAddress(src), bytes, pe);
+    } else {
+      memory->putLater(primitive, asAddress(dst), asAddress(src), bytes, pe);
+    }
     return 0;
   });
 }
 
 std::int32_t get(const char *primitive, std::int64_t dst, std::int64_t src, std::int32_t bytes,
-                 std::int32_t pe, const tdist_loc *location) {
+                 std::int32_t pe, const tdist_loc *location, Completes completes) {
   return onDevice<std::int32_t>(primitive, location, [&](Lane &lane) {
-    lane.job().get(primitive, asAddress(dst), asAddress(src), bytes, pe);
+    if (std::optional<DeferredMemory> &memory = lane.deferred(); !memory) {
+      lane.job().get(primitive, asAddress(dst), asAddress(src), bytes, pe);
+    } else if (completes == Completes::AtOnce) {
+      memory->get(primitive, asAddress(dst), asAddress(src), bytes, pe);
+    } else {
+      memory->getLater(primitive, asAddress(dst), asAddress(src), bytes, pe);
+    }
     return 0;
   });
 }
 
 std::int32_t putSignal(const char *primitive, std::int64_t dst, std::int64_t src,
                        std::int32_t bytes, std::int64_t sig, std::int32_t signal, std::int32_t op,
-                       std::int32_t pe, const tdist_loc *location) {
+                       std::int32_t pe, const tdist_loc *location, Completes completes) {
   return onDevice<std::int32_t>(primitive, location, [&](Lane &lane) {
     Job &job = lane.job();
     const SignalOp operation = checkedSignalOp(lane, op);
     // Before the copy: a call that is wrong must not have done half of its work.
     (void)job.checkTarget(primitive, asAddress(sig), sizeof signal, pe, sizeof signal);
+    if (lane.deferred() && completes == Completes::Later) {
+      lane.deferred()->putLater(primitive, asAddress(dst), asAddress(src), bytes, pe,
+                                DeferredMemory::Signal{.address = asAddress(sig),
+                                                       .value = signal,
+                                                       .op = operation,
+                                                       .author = lane.author()});
+      return 0;
+    }
+    release(lane);
     job.put(primitive, asAddress(dst), asAddress(src), bytes, pe);
     job.signal(primitive, asAddress(sig), signal, operation, pe, lane.author());
     return 0;
   });
+}
+
+/// A plain load or store of a kernel that was compiled for the strict mode.
+template <class Body>
+void access(const char *what, const tdist_loc *location, void *target, const void *source,
+            std::int64_t bytes, const Body &body) {
+  Lane *const lane = Lane::current();
+  if (lane == nullptr || !lane->deferred()) {
+    std::memcpy(target, source, static_cast<std::size_t>(bytes));
+    return;
+  }
+  lane->enter(what, location);
+  if (!attempt(*lane, [&] { body(*lane->deferred()); })) {
+    lane->leave();
+  }
 }
 
 } // namespace
@@ -256,39 +317,41 @@ std::int32_t tdist_sim_fence(std::int32_t /*zero*/, const tdist_loc *loc) {
 
 std::int32_t tdist_sim_putmem(std::int64_t dst, std::int64_t src, std::int32_t bytes,
                               std::int32_t pe, const tdist_loc *loc) {
-  return put("putmem", dst, src, bytes, pe, loc);
+  return put("putmem", dst, src, bytes, pe, loc, Completes::AtOnce);
 }
 
 std::int32_t tdist_sim_putmem_nbi(std::int64_t dst, std::int64_t src, std::int32_t bytes,
                                   std::int32_t pe, const tdist_loc *loc) {
-  return put("putmem_nbi", dst, src, bytes, pe, loc);
+  return put("putmem_nbi", dst, src, bytes, pe, loc, Completes::Later);
 }
 
 std::int32_t tdist_sim_getmem(std::int64_t dst, std::int64_t src, std::int32_t bytes,
                               std::int32_t pe, const tdist_loc *loc) {
-  return get("getmem", dst, src, bytes, pe, loc);
+  return get("getmem", dst, src, bytes, pe, loc, Completes::AtOnce);
 }
 
 std::int32_t tdist_sim_getmem_nbi(std::int64_t dst, std::int64_t src, std::int32_t bytes,
                                   std::int32_t pe, const tdist_loc *loc) {
-  return get("getmem_nbi", dst, src, bytes, pe, loc);
+  return get("getmem_nbi", dst, src, bytes, pe, loc, Completes::Later);
 }
 
 std::int32_t tdist_sim_putmem_signal(std::int64_t dst, std::int64_t src, std::int32_t bytes,
                                      std::int64_t sig, std::int32_t signal, std::int32_t op,
                                      std::int32_t pe, const tdist_loc *loc) {
-  return putSignal("putmem_signal", dst, src, bytes, sig, signal, op, pe, loc);
+  return putSignal("putmem_signal", dst, src, bytes, sig, signal, op, pe, loc, Completes::AtOnce);
 }
 
 std::int32_t tdist_sim_putmem_signal_nbi(std::int64_t dst, std::int64_t src, std::int32_t bytes,
                                          std::int64_t sig, std::int32_t signal, std::int32_t op,
                                          std::int32_t pe, const tdist_loc *loc) {
-  return putSignal("putmem_signal_nbi", dst, src, bytes, sig, signal, op, pe, loc);
+  return putSignal("putmem_signal_nbi", dst, src, bytes, sig, signal, op, pe, loc,
+                   Completes::Later);
 }
 
 std::int32_t tdist_sim_signal_op(std::int64_t sig, std::int32_t signal, std::int32_t op,
                                  std::int32_t pe, const tdist_loc *loc) {
   return onDevice<std::int32_t>("signal_op", loc, [&](Lane &lane) {
+    release(lane);
     lane.job().signal("signal_op", asAddress(sig), signal, checkedSignalOp(lane, op), pe,
                       lane.author());
     return 0;
@@ -321,6 +384,7 @@ std::int32_t tdist_sim_signal_wait_until(std::int64_t sig, std::int32_t cmp, std
 std::int32_t tdist_sim_int_p(std::int64_t dst, std::int32_t value, std::int32_t pe,
                              const tdist_loc *loc) {
   return onDevice<std::int32_t>("int_p", loc, [&](Lane &lane) {
+    release(lane);
     lane.job().signal("int_p", asAddress(dst), value, SignalOp::Set, pe, lane.author());
     return 0;
   });
@@ -330,6 +394,22 @@ std::int32_t tdist_sim_assert_failed(std::int64_t text, const tdist_loc *loc) {
   return onDevice<std::int32_t>("device_assert", loc, [&](const Lane &) -> std::int32_t {
     throw Error(concat("device_assert failed: ", reinterpret_cast<const char *>(text)));
   });
+}
+
+void tdist_sim_load(const void *address, void *target, std::int64_t bytes, const tdist_loc *loc) {
+  access("load", loc, target, address, bytes,
+         [&](DeferredMemory &memory) { memory.load(addressOf(address), target, bytes); });
+}
+
+void tdist_sim_store(void *address, const void *source, std::int64_t bytes, const tdist_loc *loc) {
+  access("store", loc, address, source, bytes,
+         [&](DeferredMemory &memory) { memory.store(addressOf(address), source, bytes); });
+}
+
+void tdist_sim_release(const tdist_loc * /*loc*/) {
+  if (Lane *lane = Lane::current()) {
+    release(*lane);
+  }
 }
 
 void *tdist_sim_alloc(std::int64_t align, std::int64_t bytes) {

@@ -109,6 +109,7 @@ private:
   // Programs.
   Served serve(Lock &lock, IdleRule &idle);
   Lane *pick();
+  bool letProgress();
   [[nodiscard]] Active *findStartable();
   [[nodiscard]] ActiveStep *findReadyStep();
   void run(Lock &lock, Lane &lane);
@@ -149,6 +150,7 @@ private:
   std::vector<Lane *> inFlight;
   std::size_t cursor = 0; // the lane whose turn it is
   std::size_t fruitless = 0;
+  Dice dice{Strict::seed()}; // of turns, in the strict mode
   std::string failure;
   std::atomic<bool> hasFailed = false;
 

@@ -4,8 +4,10 @@
 #include "compare.h"
 #include "describe.h"
 #include "error.h"
+#include "host_memory.h"
 #include "idle.h"
 #include "job.h"
+#include "strict.h"
 #include "tdist_sim.h"
 
 #include <atomic>
@@ -119,6 +121,8 @@ std::int64_t tdist_rt_segment_bytes(std::int64_t heap_bytes) {
   return guarded(std::int64_t{kFailed}, [&] { return Segments::segmentBytes(heap_bytes); });
 }
 
+void tdist_rt_strict(std::int32_t on, std::uint64_t seed) { Strict::choose(on != 0, seed); }
+
 int tdist_rt_attach(std::int32_t rank, std::int32_t world_size, const std::int32_t *fds,
                     std::int64_t heap_bytes) {
   return done([&] {
@@ -140,8 +144,14 @@ void *tdist_rt_heap_base(std::int32_t pe) {
 }
 
 std::int64_t tdist_rt_heap_alloc(std::int64_t bytes, std::int64_t align) {
-  return guarded(std::int64_t{kFailed},
-                 [&] { return requireJob("symmetric allocation")->heap().allocate(bytes, align); });
+  return guarded(std::int64_t{kFailed}, [&] {
+    const std::shared_ptr<Job> job = requireJob("symmetric allocation");
+    const std::int64_t offset = job->heap().allocate(bytes, align);
+    if (Strict::isOn()) {
+      poison(job->heapBase(job->rank()) + offset, bytes);
+    }
+    return offset;
+  });
 }
 
 int tdist_rt_heap_free(std::int64_t offset) {
@@ -157,7 +167,9 @@ std::int64_t tdist_rt_heap_used(void) {
 
 std::int64_t tdist_rt_barrier_arrive(void) {
   return guarded(std::int64_t{kFailed}, [] {
-    return static_cast<std::int64_t>(requireJob("barrier")->arrive(&ControlArea::hostBarrier));
+    const std::shared_ptr<Job> job = requireJob("barrier");
+    job->host().complete();
+    return static_cast<std::int64_t>(job->arrive(&ControlArea::hostBarrier));
   });
 }
 
@@ -227,6 +239,18 @@ int tdist_rt_get(void *dst, const void *src, std::int64_t bytes, std::int32_t pe
   return done([&] { requireJob("get")->get("get", addressOf(dst), addressOf(src), bytes, pe); });
 }
 
+int tdist_rt_put_nbi(void *dst, const void *src, std::int64_t bytes, std::int32_t pe) {
+  return done([&] {
+    requireJob("put_nbi")->host().putLater("put_nbi", addressOf(dst), addressOf(src), bytes, pe);
+  });
+}
+
+int tdist_rt_get_nbi(void *dst, const void *src, std::int64_t bytes, std::int32_t pe) {
+  return done([&] {
+    requireJob("get_nbi")->host().getLater("get_nbi", addressOf(dst), addressOf(src), bytes, pe);
+  });
+}
+
 int tdist_rt_signal(void *sig, std::int32_t bytes, std::int64_t value, std::int32_t op,
                     std::int32_t pe) {
   return done([&] {
@@ -250,18 +274,18 @@ int tdist_rt_signal(void *sig, std::int32_t bytes, std::int64_t value, std::int3
   });
 }
 
-// Copies are complete when they return: what is left is their order, also against plain loads and
-// stores on both sides.
+// Copies are complete when they return, or now: what is left is their order, also against plain
+// loads and stores on both sides.
 int tdist_rt_quiet(void) {
   return done([] {
-    (void)requireJob("quiet");
+    requireJob("quiet")->host().complete();
     std::atomic_thread_fence(std::memory_order_seq_cst);
   });
 }
 
 int tdist_rt_fence(void) {
   return done([] {
-    (void)requireJob("fence");
+    requireJob("fence")->host().complete();
     std::atomic_thread_fence(std::memory_order_seq_cst);
   });
 }

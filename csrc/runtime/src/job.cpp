@@ -2,7 +2,9 @@
 
 #include "address.h"
 #include "error.h"
+#include "host_memory.h"
 #include "mapped_memory.h"
+#include "strict.h"
 
 #include <algorithm>
 #include <atomic>
@@ -68,7 +70,7 @@ Job::Job(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heap
       ownMemory(duplicate(fds[static_cast<std::size_t>(rank)])),
       ownHeap(ownMemory.get(), kControlBytes, heapBytes, segments.control(rank).allocations),
       waitTable(segments.control(rank).waits, segments.control(rank).unlistedWaits),
-      placeTable(segments.control(rank).places) {
+      placeTable(segments.control(rank).places), hostMemory(std::make_unique<HostMemory>(*this)) {
   for (std::int32_t pe = 0; pe < worldSize(); ++pe) {
     checkHeader(control(pe), pe, worldSize(), heapBytes);
   }
@@ -79,9 +81,12 @@ Job::Job(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heap
   own.heapBytes = static_cast<std::uint64_t>(heapBytes);
   own.rank = static_cast<std::uint32_t>(rank);
   own.worldSize = static_cast<std::uint32_t>(worldSize());
+  own.strictSeed = Strict::seed();
   // Release: who sees the magic number sees the fields.
   std::atomic_ref(own.magic).store(ControlArea::kMagic, std::memory_order_release);
 }
+
+Job::~Job() = default;
 
 void Job::checkPe(const char *what, std::int32_t pe) const {
   if (pe < 0 || pe >= worldSize()) {
@@ -176,6 +181,15 @@ tdist_host_state Job::publishHost(tdist_host_state state) noexcept {
       std::memory_order_seq_cst)) {
   }
   return static_cast<tdist_host_state>(before % kKinds);
+}
+
+AllocationSlot *Job::checkAccess(const char *what, std::uint64_t address,
+                                 std::int64_t bytes) const {
+  const std::int32_t pe = ownerOf(address);
+  const std::uint64_t own = address - static_cast<std::uint64_t>(distance(pe));
+  const std::int64_t offset = checkTarget(what, own, bytes, pe);
+  const std::optional<Heap::Allocation> allocation = ownHeap.find(offset, bytes);
+  return allocation && allocation->slot ? &control(pe).allocations[*allocation->slot] : nullptr;
 }
 
 void Job::checkLocal(const char *what, std::uint64_t address, std::int64_t bytes) const {

@@ -16,6 +16,8 @@
 
 namespace tdist::sim {
 
+class HostMemory;
+
 enum class SignalOp { Set, Add };
 
 class Job {
@@ -23,13 +25,15 @@ public:
   Job(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heapBytes);
   Job(const Job &) = delete;
   Job &operator=(const Job &) = delete;
-  ~Job() = default;
+  ~Job();
 
   [[nodiscard]] std::int32_t rank() const noexcept { return ownRank; }
   [[nodiscard]] std::int32_t worldSize() const noexcept { return segments.count(); }
   [[nodiscard]] Heap &heap() noexcept { return ownHeap; }
   [[nodiscard]] WaitTable &waits() noexcept { return waitTable; }
   [[nodiscard]] PlaceTable &places() noexcept { return placeTable; }
+  /// Copies of the host that need not be complete yet.
+  [[nodiscard]] HostMemory &host() noexcept { return *hostMemory; }
   [[nodiscard]] Doorbell &doorbell() noexcept { return segments.control(ownRank).doorbell; }
   [[nodiscard]] ControlArea &control(std::int32_t pe) const noexcept {
     return segments.control(pe);
@@ -51,6 +55,19 @@ public:
   /// The same for a local operand of a copy, which may be any mapped memory outside the segments.
   void checkLocal(const char *what, std::uint64_t address, std::int64_t bytes) const;
 
+  /// The same for a plain load or store of symmetric memory of any PE. Gives where its allocation
+  /// is published; nullptr where it is not.
+  AllocationSlot *checkAccess(const char *what, std::uint64_t address, std::int64_t bytes) const;
+  /// Whether the address is in the segment of some PE; which, and where in that one's heap.
+  [[nodiscard]] bool isSymmetric(std::uint64_t address) const noexcept {
+    return segments.contains(address);
+  }
+  [[nodiscard]] std::int32_t ownerOf(std::uint64_t address) const noexcept {
+    return segments.peOf(address);
+  }
+  [[nodiscard]] std::int64_t offsetOf(std::uint64_t address) const noexcept {
+    return segments.offsetOf(address);
+  }
   /// Checks what a copy is between; whether there is anything to copy.
   [[nodiscard]] bool checkCopy(const char *what, std::uint64_t symmetric, std::uint64_t local,
                                std::int64_t bytes, std::int32_t pe) const;
@@ -94,6 +111,7 @@ private:
   Heap ownHeap;
   WaitTable waitTable;
   PlaceTable placeTable;
+  const std::unique_ptr<HostMemory> hostMemory;
 };
 
 /// The job of this process; empty when not attached. Launches keep theirs alive.

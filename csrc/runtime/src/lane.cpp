@@ -73,12 +73,81 @@ void Lane::run() {
   if (!fiber->isBusy()) {
     state = State::Free;
     localMemory.clear();
+    deferredMemory.reset();
   }
 }
 
 void Lane::runProgram(void *self) {
   auto &lane = *static_cast<Lane *>(self);
+  if (Strict::isOn()) {
+    lane.beginStrict();
+    lane.launch.call(lane.pid);
+    lane.finishStrict();
+    return;
+  }
   lane.launch.call(lane.pid);
+}
+
+/// Programs begin late, on some ranks and not on others, so that one which should wait and does not
+/// is early.
+void Lane::beginStrict() {
+  constexpr std::int64_t kLongestDelay = 2'000'000;
+  Job *const job = launch.job();
+  if (job == nullptr) {
+    return;
+  }
+  dice = Dice(job->control(0).strictSeed)
+             .fork(static_cast<std::uint64_t>(job->rank()))
+             .fork(launch.serial());
+  const bool isLateLaunch = dice.oneIn(2);
+  for (const std::int32_t index : pid) {
+    dice = dice.fork(static_cast<std::uint64_t>(index));
+  }
+  deferredMemory.emplace(*job, dice.fork(0));
+  if (isLateLaunch || dice.oneIn(8)) {
+    nap(kLongestDelay);
+  }
+}
+
+void Lane::nap(std::int64_t longestNs) {
+  const std::int64_t until =
+      monotonicNanoseconds() +
+      static_cast<std::int64_t>(dice.below(static_cast<std::size_t>(longestNs)));
+  while (monotonicNanoseconds() < until) {
+    yield();
+  }
+}
+
+void Lane::pause() {
+  constexpr std::int64_t kLongestNap = 200'000;
+  if (!deferredMemory) {
+    return;
+  }
+  if (dice.oneIn(16)) {
+    nap(kLongestNap);
+  } else if (dice.oneIn(4)) {
+    yield();
+  }
+}
+
+/// What the program has stored becomes visible, with pauses in which others see some of it.
+void Lane::finishStrict() {
+  constexpr std::size_t kMostNaps = 4;
+  constexpr std::int64_t kLongestNap = 100'000;
+  if (!deferredMemory) {
+    return;
+  }
+  for (std::size_t naps = dice.below(kMostNaps + 1); naps > 0; --naps) {
+    for (std::size_t lines = dice.below(deferredMemory->kept() + 1); lines > 0; --lines) {
+      deferredMemory->releaseAny();
+    }
+    nap(kLongestNap);
+  }
+  try {
+    deferredMemory->complete();
+  } catch (const Error &error) {
+    fail(error.what());
+  }
 }
 
 void Lane::suspend(State newState) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compare.h"
+#include "deferred_memory.h"
 #include "fiber.h"
 #include "idle.h"
 #include "job.h"
@@ -11,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace tdist::sim {
@@ -65,6 +67,9 @@ public:
   void list();
   /// The listed wait has changed: list() will write it again.
   void listAgain() noexcept { isListingCurrent = false; }
+  /// In the strict mode, lets one thing that the suspended program has done become visible; false:
+  /// there is none.
+  bool progress() { return deferredMemory && deferredMemory->progress(); }
   [[nodiscard]] const Program &program() const noexcept { return pid; }
   /// "; kernel K, program (x,y,z), file:line, rank R"
   [[nodiscard]] std::string place() const;
@@ -78,6 +83,11 @@ public:
   [[nodiscard]] const char *calls() const noexcept { return primitive; }
   /// Throws Error when the launch was begun outside of a job.
   [[nodiscard]] Job &job() const;
+  /// How the program uses symmetric memory in the strict mode; empty outside of it.
+  [[nodiscard]] std::optional<DeferredMemory> &deferred() noexcept { return deferredMemory; }
+  /// In the strict mode, lets others run now and then. Nothing may be alive in the caller that has
+  /// a destructor.
+  void pause();
   /// Who signals, when the program does: it, from the call that it is in.
   [[nodiscard]] Author author();
   [[nodiscard]] Job *launchJob() const noexcept;
@@ -97,6 +107,9 @@ private:
   enum class State { Free, Ready, Yielded, WaitsForWords, ArrivesAtBarrier, WaitsForBarrier };
 
   static void runProgram(void *self);
+  void beginStrict();
+  void nap(std::int64_t longestNs);
+  void finishStrict();
   void suspend(State newState);
   void unlist() noexcept;
   /// Whether all words have been seen; moves on over those that are as wanted.
@@ -113,6 +126,8 @@ private:
   Clock::time_point turnBegan; // when the program last had to let others run, as far as it knows
   WordWait wait{};
   std::uint64_t barrierPassage = 0; // of the launch, when the program arrived
+  std::optional<DeferredMemory> deferredMemory;
+  Dice dice{0};
   // Numbers of the places that the program has signalled from lately.
   struct KnownPlace {
     const tdist_loc *location;

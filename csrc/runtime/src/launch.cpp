@@ -3,11 +3,15 @@
 #include "error.h"
 
 #include <algorithm>
+#include <atomic>
 #include <span>
 #include <utility>
 
 namespace tdist::sim {
 namespace {
+
+// Relaxed: a number of its own for each.
+std::atomic<std::uint64_t> launches = 0;
 
 std::int64_t checkedPrograms(const std::string &kernel, const std::int32_t (&grid)[3]) {
   // Each factor is below 2^31, so the product of two fits and the third is checked by division.
@@ -44,7 +48,8 @@ std::string nameOf(const tdist_launch &description) {
 } // namespace
 
 Launch::Launch(std::shared_ptr<Job> job, const tdist_launch &description, const Cores &all)
-    : Work(Kind::Launch), ownJob(std::move(job)), function(description.function),
+    : Work(Kind::Launch), ownJob(std::move(job)),
+      ownSerial(launches.fetch_add(1, std::memory_order_relaxed)), function(description.function),
       name(nameOf(description)), file(description.file), line(description.line),
       grid{description.grid[0], description.grid[1], description.grid[2]},
       cores(checkedCores(name, {description.aic, description.aiv}, all)),

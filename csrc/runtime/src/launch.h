@@ -25,6 +25,8 @@ public:
 
   [[nodiscard]] Job *job() const noexcept { return ownJob.get(); }
   [[nodiscard]] const std::string &kernelName() const noexcept { return name; }
+  /// Which launch of this process it is.
+  [[nodiscard]] std::uint64_t serial() const noexcept { return ownSerial; }
   [[nodiscard]] std::int64_t queued() const noexcept { return programs - started; }
   [[nodiscard]] bool hasEnded() const noexcept { return ended == programs; }
   /// What one program takes.
@@ -53,6 +55,7 @@ private:
   [[nodiscard]] std::string whyNoBarrier(const Lane &lane) const;
 
   const std::shared_ptr<Job> ownJob;
+  const std::uint64_t ownSerial;
   const tdist_kernel_fn function;
   const std::string name;
   const char *const file; // of the launch, in host code

@@ -28,6 +28,9 @@ Engine::Served Engine::serve(Lock &lock, IdleRule &idle) {
     return Served::Something;
   }
   fruitless = 0;
+  if (Strict::isOn() && dice.oneIn(4) && letProgress()) {
+    return Served::Something;
+  }
   if (idle.isPatient() && running == 0) {
     listWaits();
     publish(isSpinningInVain);
@@ -44,11 +47,21 @@ Engine::Served Engine::serve(Lock &lock, IdleRule &idle) {
   return step == IdleRule::Step::SliceOver ? Served::SliceOver : Served::Nothing;
 }
 
+/// In the strict mode, when nothing else happens: what a suspended program has done becomes
+/// visible.
+bool Engine::letProgress() {
+  return std::ranges::any_of(inFlight,
+                             [](Lane *lane) { return !lane->isRunning && lane->progress(); });
+}
+
 /// The program whose turn it is: those in flight one after the other, and after each round the
 /// queued ones for which there is a core.
 Lane *Engine::pick() {
   for (const Active &one : active) {
     one.launch->passBarrierIfComplete();
+  }
+  if (Strict::isOn() && dice.oneIn(2)) {
+    cursor = dice.below(inFlight.size() + 1);
   }
   const auto startNext = [this]() -> Lane * {
     Active *one = findStartable();

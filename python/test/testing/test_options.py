@@ -28,12 +28,43 @@ def test_npus_option_sets_the_pool(suite: Suite) -> None:
     result.stdout.fnmatch_lines(["NPUs: 3 simulated (Ascend910B3)"])
 
 
+STRICT = """
+import os
+
+def worker(rank, world_size):
+    from triton_dist import env
+    print("strict", env.TRITON_DIST_SIM_STRICT.get(), "seed", env.TRITON_DIST_SIM_SEED.get())
+    assert rank == 0
+
+def test_strict(dist_test):
+    dist_test(worker, world_size=2, backend="gloo")
+"""
+
+
+def test_strict_mode_is_told_with_what_replays_it(suite: Suite) -> None:
+    suite.write("test_strict.py", STRICT)
+    result = suite.run("--npus=sim:2", "--sim-strict", "--sim-seed=81723")
+    result.assert_outcomes(failed=1)
+    replay = 'replay: pytest "test_strict.py::test_strict" --npus=sim:2 --sim-strict --sim-seed=81723'
+    result.stdout.fnmatch_lines(["strict mode: --sim-strict --sim-seed=81723", "strict True seed 81723", replay])
+
+
+def test_strict_mode_without_a_seed_takes_the_same_one_everywhere(suite: Suite) -> None:
+    suite.write("test_strict.py", STRICT)
+    result = suite.run("--sim-strict", "-n1")
+    result.assert_outcomes(failed=1)
+    lines = [line for line in result.outlines if line.startswith(("strict mode: --sim", "strict True", "replay: "))]
+    assert len({line.split()[-1].rpartition("=")[2] for line in lines}) == 1, lines
+    assert len(lines) >= 2
+
+
 @pytest.mark.parametrize(
     ("option", "complaint"),
     [
         ("--npus=none", "--npus=none is not allowed: it takes auto, COUNT, LIST such as 0,2,5-7, or sim:COUNT*"),
         ("--npus=sim:0", "--npus=sim:0 is not allowed*"),
         ("--npus=5000", "*5000*not allowed*"),
+        ("--sim-seed=-1", "--sim-seed=-1 is not allowed: it takes an integer of 0 or more"),
         ("--dist-timeout=soon", "--dist-timeout is 'soon': it takes a number of seconds greater than 0"),
         ("-odist_timeout=-1", "dist_timeout of the ini-file is '-1': it takes a number of seconds greater than 0"),
     ],
@@ -46,7 +77,9 @@ def test_wrong_options_are_one_line(suite: Suite, option: str, complaint: str) -
 
 def test_help_shows_options_and_marker(suite: Suite) -> None:
     result = suite.run("--help")
-    result.stdout.fnmatch_lines(["*--npus=NPUS*", "*--dist-timeout=SECONDS*", "*dist_timeout*"])
+    result.stdout.fnmatch_lines(
+        ["*--npus=NPUS*", "*--dist-timeout=SECONDS*", "*--sim-strict*", "*--sim-seed=SEED*", "*dist_timeout*"]
+    )
     suite.run("--markers").stdout.fnmatch_lines(["@pytest.mark.dist(*timeout*"])
 
 

@@ -35,7 +35,9 @@ def lowering(kernel: str) -> Flags:
         reports.append("--mlir-print-ir-before-all")
     if env.MLIR_ENABLE_TIMING.get():
         reports.append("--mlir-timing")
-    result = ["--tdist-to-sim=print=false" if silent else "--tdist-to-sim"]
+    # Programs give memory that others see to the runtime, which keeps their stores for as long as the rules allow.
+    settings = [*(["print=false"] if silent else []), *(["strict=true"] if env.TRITON_DIST_SIM_STRICT.get() else [])]
+    result = ["=".join(["--tdist-to-sim", *([" ".join(settings)] if settings else [])])]
     if env.MLIR_ENABLE_REMARK.get() or env.TRITON_DIST_KERNEL_DEBUG.get():
         result.append("--mlir-print-debuginfo")  # remarks of code generation, and debuggers, name source lines
     return Flags(tuple(result), tuple(reports))

@@ -105,8 +105,10 @@ class SymmetricHeap:
         """The signed word of `width` bytes (1, 2, 4 or 8) at symmetric `address` on this rank, as it is now."""
         return int.from_bytes(ctypes.string_at(address, width), sys.byteorder, signed=True)
 
-    def put(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
+    def put(self, destination: int, source: int, bytes_: int, pe: int, name: str, nbi: bool = False) -> None:
         """Copies `bytes_` bytes from local `source` to symmetric `destination` on rank `pe`; complete on return.
+
+        With `nbi` it need not be complete before the next quiet, fence or barrier; in the strict mode it is not.
 
         Raises:
             ValueError: rank, size or one of the addresses is not possible.
@@ -115,10 +117,12 @@ class SymmetricHeap:
         if bytes_:
             self._check_local(source, bytes_, name)
             launches.wait_for_memory(source, bytes_)
-            self._library.put(destination, source, bytes_, pe)
+            self._library.put(destination, source, bytes_, pe, nbi)
 
-    def get(self, destination: int, source: int, bytes_: int, pe: int, name: str) -> None:
+    def get(self, destination: int, source: int, bytes_: int, pe: int, name: str, nbi: bool = False) -> None:
         """Copies `bytes_` bytes from symmetric `source` on rank `pe` to local `destination`; complete on return.
+
+        With `nbi` it need not be complete before the next quiet, fence or barrier; in the strict mode it is not.
 
         Raises:
             ValueError: rank, size or one of the addresses is not possible.
@@ -127,7 +131,7 @@ class SymmetricHeap:
         if bytes_:
             self._check_local(destination, bytes_, name)
             launches.wait_for_memory(destination, bytes_)
-            self._library.get(destination, source, bytes_, pe)
+            self._library.get(destination, source, bytes_, pe, nbi)
 
     def signal(self, address: int, width: int, value: int, operation: int, pe: int, name: str) -> None:
         """Sets (0) or adds to (1) the signal word of `width` bytes at symmetric `address` on rank `pe`.

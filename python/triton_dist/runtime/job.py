@@ -12,6 +12,7 @@ import logging
 import mmap
 import multiprocessing.util
 import os
+import secrets
 import sys
 import time
 import warnings
@@ -19,6 +20,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from triton_dist import env
 from triton_dist.runtime import launches, native, rendezvous
 from triton_dist.runtime.heap import SymmetricHeap
 from triton_dist.runtime.native import HostState
@@ -467,6 +469,7 @@ def attach(endpoint: rendezvous.Endpoint, rank: int, world_size: int, heap_bytes
     if _mapped is not None:
         _mapped = None
         library.detach()
+    _choose_strictness(library, rank)
     segment_bytes = library.segment_bytes(heap_bytes + _private_bytes(max(world_size, 1)))
     call = rendezvous.Call(endpoint, rank, world_size, heap_bytes, segment_bytes, timeout)
     meeting = rendezvous.meet(call)
@@ -486,6 +489,17 @@ def attach(endpoint: rendezvous.Endpoint, rank: int, world_size: int, heap_bytes
         job.abandon(f"{type(error).__name__}: {error}")
         raise
     return job
+
+
+def _choose_strictness(library: native.Library, rank: int) -> None:
+    """Makes the process strict where TRITON_DIST_SIM_STRICT asks for it; rank 0's seed is that of the job."""
+    strict = env.TRITON_DIST_SIM_STRICT.get()
+    seed = env.TRITON_DIST_SIM_SEED.get()
+    if seed is None:
+        seed = secrets.randbelow(1 << 20)
+        if strict and rank == 0:
+            print(f"triton_dist: strict mode; TRITON_DIST_SIM_SEED={seed} makes the same choices", file=sys.stderr)
+    library.strict(strict, seed)
 
 
 def _private_bytes(world_size: int) -> int:

@@ -71,6 +71,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "tdist_rt_barrier_arrive": (_LONG, []),
     "tdist_rt_barrier_wait": (_INT, [_LONG, _LONG]),
     "tdist_rt_wait_until": (_INT, [_POINTER, _INT, _INT, _LONG, _LONG]),
+    "tdist_rt_strict": (None, [_INT, ctypes.c_uint64]),
+    "tdist_rt_put_nbi": (_INT, [_POINTER, _POINTER, _LONG, _INT]),
+    "tdist_rt_get_nbi": (_INT, [_POINTER, _POINTER, _LONG, _INT]),
     "tdist_rt_put": (_INT, [_POINTER, _POINTER, _LONG, _INT]),
     "tdist_rt_get": (_INT, [_POINTER, _POINTER, _LONG, _INT]),
     "tdist_rt_signal": (_INT, [_POINTER, _INT, _LONG, _INT, _INT]),
@@ -132,6 +135,10 @@ class Library:
     def segment_bytes(self, heap_bytes: int) -> int:
         """Bytes of the memfd that a PE brings for a symmetric heap of `heap_bytes` bytes."""
         return self._check(self._library.tdist_rt_segment_bytes(heap_bytes))
+
+    def strict(self, on: bool, seed: int) -> None:
+        """Choose the strict mode, and its seed, for jobs that this process attaches to from now on."""
+        self._library.tdist_rt_strict(on, seed % (1 << 64))
 
     def attach(self, rank: int, world_size: int, fds: list[int], heap_bytes: int) -> None:
         """Map the segments of all PEs (`fds`, by rank). The descriptors stay the caller's to close."""
@@ -224,13 +231,21 @@ class Library:
         """True once the word of `width` bytes at `address` compares with `value`; False when the slice is over."""
         return self._check(self._library.tdist_rt_wait_until(address, width, compare, value, slice_ns)) == 0
 
-    def put(self, destination: int, source: int, bytes_: int, pe: int) -> None:
-        """Copy `bytes_` bytes from local `source` to PE `pe`'s object at the local symmetric address `destination`."""
-        self._check(self._library.tdist_rt_put(destination, source, bytes_, pe))
+    def put(self, destination: int, source: int, bytes_: int, pe: int, nbi: bool = False) -> None:
+        """Copy `bytes_` bytes from local `source` to PE `pe`'s object at the local symmetric address `destination`.
 
-    def get(self, destination: int, source: int, bytes_: int, pe: int) -> None:
-        """Copy `bytes_` bytes from PE `pe`'s object at the local symmetric address `source` to local `destination`."""
-        self._check(self._library.tdist_rt_get(destination, source, bytes_, pe))
+        `nbi`: in the strict mode it is complete at the next quiet, fence or barrier only.
+        """
+        put = self._library.tdist_rt_put_nbi if nbi else self._library.tdist_rt_put
+        self._check(put(destination, source, bytes_, pe))
+
+    def get(self, destination: int, source: int, bytes_: int, pe: int, nbi: bool = False) -> None:
+        """Copy `bytes_` bytes from PE `pe`'s object at the local symmetric address `source` to local `destination`.
+
+        `nbi`: in the strict mode it is complete at the next quiet, fence or barrier only.
+        """
+        get = self._library.tdist_rt_get_nbi if nbi else self._library.tdist_rt_get
+        self._check(get(destination, source, bytes_, pe))
 
     def signal(self, address: int, width: int, value: int, operation: int, pe: int) -> None:
         """Set (0) or add (1) `value` on PE `pe`'s signal word of `width` bytes (4 or 8)."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 
 import pytest
 
+from triton_dist import env
 from triton_dist.testing.choice import Choice, Wish, choose, from_plain
 from triton_dist.testing.leases.inventory import Inventory
 
@@ -40,6 +42,22 @@ def add_options(parser: pytest.Parser) -> None:
         "their stacks and what they waited for are shown. A marker dist(timeout=SECONDS) wins. "
         f"Default: dist_timeout of the ini-file, else {_DEFAULT_TIMEOUT}.",
     )
+    group.addoption(
+        "--sim-strict",
+        action="store_true",
+        default=False,
+        help="simulated NPUs make late, in random order, what the rules allow to be late: stores before a signal, "
+        "copies with nbi before a quiet, programs and launches; fresh symmetric memory is poisoned. "
+        "The same as TRITON_DIST_SIM_STRICT=1.",
+    )
+    group.addoption(
+        "--sim-seed",
+        metavar="SEED",
+        type=int,
+        default=None,
+        help="seed of the choices that simulated NPUs are free to make, to replay a run in the strict mode. "
+        "Default: TRITON_DIST_SIM_SEED, else a new one, which is shown.",
+    )
     parser.addini(
         "dist_timeout", "default of --dist-timeout: seconds that the ranks of a test may take", default=_DEFAULT_TIMEOUT
     )
@@ -65,6 +83,28 @@ def npus(config: pytest.Config) -> Choice:
 def inventory(config: pytest.Config) -> Inventory:
     """The NPUs that tests share."""
     return npus(config).inventory
+
+
+def is_strict(config: pytest.Config) -> bool:
+    """Whether simulated NPUs are strict in this run."""
+    return bool(config.getoption("--sim-strict")) or env.TRITON_DIST_SIM_STRICT.get()
+
+
+def choose_seed(config: pytest.Config) -> int | None:
+    """The seed of the run: as asked for, or in the strict mode a new one, the same in all workers of pytest-xdist.
+
+    Raises:
+        ValueError: --sim-seed is negative.
+    """
+    seed: int | None = config.getoption("--sim-seed")
+    if seed is not None and seed < 0:
+        raise ValueError(f"--sim-seed={seed} is not allowed: it takes an integer of 0 or more")
+    if seed is None:
+        seed = env.TRITON_DIST_SIM_SEED.get()
+    if seed is None and is_strict(config):
+        seed = secrets.randbelow(100_000)
+    config.option.sim_seed = seed  # what workers are told
+    return seed
 
 
 def default_timeout(config: pytest.Config) -> float:

@@ -35,11 +35,16 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         chosen = options.npus(config)
         options.default_timeout(config)
+        seed = options.choose_seed(config)
     except (ValueError, LeaseError) as error:
         raise pytest.UsageError(str(error)) from None
     for name, value in chosen.environ.items():
         # Tests ask torch.npu.device_count() what they may use.
         _set_for_session(config, name, value)
+    if options.is_strict(config):
+        _set_for_session(config, "TRITON_DIST_SIM_STRICT", True)
+    if seed is not None:
+        _set_for_session(config, "TRITON_DIST_SIM_SEED", seed)
     config.stash[_RECORDER] = usage.UsageRecorder()
     config.pluginmanager.register(config.stash[_RECORDER], "triton-dist-usage")
 
@@ -52,7 +57,10 @@ def _set_for_session(config: pytest.Config, name: str, value: object) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     chosen = options.npus(config)
-    return [f"NPUs: {chosen.inventory.description}", *(f"  {remark}" for remark in chosen.remarks)]
+    lines = [f"NPUs: {chosen.inventory.description}", *(f"  {remark}" for remark in chosen.remarks)]
+    if options.is_strict(config):
+        lines.append(f"strict mode: --sim-strict --sim-seed={config.getoption('--sim-seed')}")
+    return lines
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -94,9 +102,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+def _has_ranks(item: pytest.Item) -> bool:
+    return item.get_closest_marker("dist") is not None or "dist_test" in getattr(item, "fixturenames", ())
+
+
 def _may_start_ranks_itself(item: pytest.Item) -> bool:
     """Whether the test may use torch.multiprocessing, which is imported then, if it is not there already."""
-    if item.get_closest_marker("dist") is None and "dist_test" not in getattr(item, "fixturenames", ()):
+    if not _has_ranks(item):
         return False
     if "torch" in sys.modules:
         return True
@@ -131,7 +143,15 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     usage.attach_uses(item, report)
+    if report.failed and options.is_strict(item.config) and _has_ranks(item):
+        report.sections.append(("strict mode", f"replay: {_replay(item)}"))
     return report
+
+
+def _replay(item: pytest.Item) -> str:
+    """The command that makes the simulator's choices of this run again."""
+    npus = len(options.inventory(item.config).keys)
+    return f'pytest "{item.nodeid}" --npus=sim:{npus} --sim-strict --sim-seed={item.config.getoption("--sim-seed")}'
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -27,6 +27,8 @@ struct SimPipelineOptions {
   unsigned vectorRegisters = 0;
   /// Whether tl.device_print prints.
   bool printing = true;
+  /// Whether the runtime does the loads and stores of memory that others may see.
+  bool strict = false;
 };
 
 /// The vector registers of the machine that this process runs on.

@@ -164,4 +164,14 @@ def AddKernelEntry : Pass<"tdist-add-kernel-entry", "mlir::ModuleOp"> {
                            "mlir::LLVM::LLVMDialect"];
 }
 
+def RouteGlobalMemory : Pass<"tdist-route-global-memory", "mlir::ModuleOp"> {
+  let summary = "Let the runtime do the loads and stores of memory that others may see";
+  let description = [{
+    For the strict mode, in which a store is seen by others as late as the rules allow: the runtime
+    keeps it until the program releases it. Memory of the program alone is left to the code itself.
+    Atomic operations stay, behind a release.
+  }];
+  let dependentDialects = ["mlir::LLVM::LLVMDialect"];
+}
+
 #endif // TDIST_CONVERSION_PASSES

@@ -6,6 +6,7 @@
 
 #include "RuntimeSymbols.h"
 
+#include "tdist/Conversion/LocationGlobals.h"
 #include "tdist/Conversion/Passes.h"
 #include "tdist/Conversion/SourceLocation.h"
 
@@ -52,7 +53,8 @@ bool isScalar(Type type) { return type.isIntOrFloat(); }
 class Converter {
 public:
   explicit Converter(ModuleOp module)
-      : module(module), top(OpBuilder::atBlockBegin(module.getBody())) {}
+      : module(module), top(OpBuilder::atBlockBegin(module.getBody())),
+        locations(module, "tdist_loc_", "tdist_file_") {}
 
   LogicalResult convert(const Extern &call) {
     if (call.op->getNumResults() != 1 || !llvm::all_of(call.op->getOperandTypes(), isScalar) ||
@@ -91,7 +93,7 @@ private:
     }
     SmallVector<Value> operands(call.op->getOperands());
     operands.push_back(
-        builder.create<LLVM::AddressOfOp>(location, sourceLocation(call.op->getLoc())));
+        builder.create<LLVM::AddressOfOp>(location, locations.of(call.op->getLoc())));
     const std::string name =
         ("tdist_sim_" + call.symbol.drop_front(StringRef("tdist_").size())).str();
     func::FuncOp function =
@@ -150,54 +152,10 @@ private:
                             UnitAttr::get(context));
   }
 
-  /// A constant `tdist_loc` {file, line, column}, one for each place of the kernel.
-  LLVM::GlobalOp sourceLocation(Location location) {
-    FileLineColLoc place = tdist::findKernelLocation(location);
-    const StringRef file = place ? place.getFilename().getValue() : "<unknown>";
-    const auto line = static_cast<int32_t>(place ? place.getLine() : 0);
-    const auto column = static_cast<int32_t>(place ? place.getColumn() : 0);
-    LLVM::GlobalOp &global = places[{file, line, column}];
-    if (global)
-      return global;
-
-    MLIRContext *context = module.getContext();
-    const Location unknown = UnknownLoc::get(context);
-    LLVM::GlobalOp name = fileName(file);
-    Type pointer = LLVM::LLVMPointerType::get(context);
-    Type type =
-        LLVM::LLVMStructType::getLiteral(context, {pointer, top.getI32Type(), top.getI32Type()});
-    global = top.create<LLVM::GlobalOp>(unknown, type, /*isConstant=*/true, LLVM::Linkage::Internal,
-                                        "tdist_loc_" + std::to_string(places.size() - 1),
-                                        /*value=*/Attribute());
-    OpBuilder body = OpBuilder::atBlockEnd(&global.getInitializerRegion().emplaceBlock());
-    Value value = body.create<LLVM::UndefOp>(unknown, type);
-    const auto insert = [&](Value field, int64_t position) {
-      value = body.create<LLVM::InsertValueOp>(unknown, value, field, position);
-    };
-    insert(body.create<LLVM::AddressOfOp>(unknown, name), 0);
-    insert(body.create<LLVM::ConstantOp>(unknown, body.getI32IntegerAttr(line)), 1);
-    insert(body.create<LLVM::ConstantOp>(unknown, body.getI32IntegerAttr(column)), 2);
-    body.create<LLVM::ReturnOp>(unknown, value);
-    return global;
-  }
-
-  LLVM::GlobalOp fileName(StringRef file) {
-    LLVM::GlobalOp &global = files[file];
-    if (!global) {
-      const std::string text = file.str() + '\0';
-      Type type = LLVM::LLVMArrayType::get(top.getI8Type(), text.size());
-      global = top.create<LLVM::GlobalOp>(
-          UnknownLoc::get(module.getContext()), type, /*isConstant=*/true, LLVM::Linkage::Internal,
-          "tdist_file_" + std::to_string(files.size() - 1), top.getStringAttr(text));
-    }
-    return global;
-  }
-
   ModuleOp module;
   OpBuilder top;
   llvm::SmallSetVector<StringRef, 4> libraries;
-  llvm::MapVector<StringRef, LLVM::GlobalOp> files;
-  llvm::MapVector<std::tuple<StringRef, int32_t, int32_t>, LLVM::GlobalOp> places;
+  tdist::LocationGlobals locations;
 };
 
 struct ConvertExternToCall : tdist::impl::ConvertExternToCallBase<ConvertExternToCall> {

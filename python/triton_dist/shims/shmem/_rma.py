@@ -1,6 +1,7 @@
 """Copies between ranks, and signals: functions on addresses.
 
-On simulated NPUs each of them is complete when it returns, those with `nbi` or `on_stream` in their names too.
+On simulated NPUs each of them is complete when it returns, those with `nbi` or `on_stream` in their names too; in the
+strict mode a copy with `nbi` is not before the next quiet, fence or barrier.
 """
 
 from __future__ import annotations
@@ -38,16 +39,14 @@ FAMILIES: dict[str, Callable[..., Any]] = {}
 """Functions that exist once for each type or size, by name."""
 
 
-def _put(function: str, dst: int, src: int, size: int, pe: int) -> None:
-    job.require(function).heap.put(
-        integer(dst, "dst", function), integer(src, "src", function), size, integer(pe, "pe", function), function
-    )
+def _put(function: str, dst: int, src: int, size: int, pe: int, nbi: bool = False) -> None:
+    target, source, rank = integer(dst, "dst", function), integer(src, "src", function), integer(pe, "pe", function)
+    job.require(function).heap.put(target, source, size, rank, function, nbi)
 
 
-def _get(function: str, dst: int, src: int, size: int, pe: int) -> None:
-    job.require(function).heap.get(
-        integer(dst, "dst", function), integer(src, "src", function), size, integer(pe, "pe", function), function
-    )
+def _get(function: str, dst: int, src: int, size: int, pe: int, nbi: bool = False) -> None:
+    target, source, rank = integer(dst, "dst", function), integer(src, "src", function), integer(pe, "pe", function)
+    job.require(function).heap.get(target, source, size, rank, function, nbi)
 
 
 def _signal(function: str, sig: int, signal: int, sig_op: SignalOp | int, pe: int) -> None:
@@ -90,12 +89,12 @@ def aclshmem_getmem(dst: int, src: int, elem_size: int, pe: int) -> None:
 
 def aclshmem_putmem_nbi(dst: int, src: int, elem_size: int, pe: int) -> None:
     """As `aclshmem_putmem`; complete at the latest after `aclshmem_quiet`."""
-    _put("aclshmem_putmem_nbi", dst, src, integer(elem_size, "elem_size", "aclshmem_putmem_nbi"), pe)
+    _put("aclshmem_putmem_nbi", dst, src, integer(elem_size, "elem_size", "aclshmem_putmem_nbi"), pe, nbi=True)
 
 
 def aclshmem_getmem_nbi(dst: int, src: int, elem_size: int, pe: int) -> None:
     """As `aclshmem_getmem`; complete at the latest after `aclshmem_quiet`."""
-    _get("aclshmem_getmem_nbi", dst, src, integer(elem_size, "elem_size", "aclshmem_getmem_nbi"), pe)
+    _get("aclshmem_getmem_nbi", dst, src, integer(elem_size, "elem_size", "aclshmem_getmem_nbi"), pe, nbi=True)
 
 
 def aclshmemx_putmem_on_stream(dst: int, src: int, elem_size: int, pe: int, stream: int) -> None:
@@ -220,10 +219,10 @@ def _make_by_size(bits: int) -> None:
 
 def _make_contiguous(put_name: str, get_name: str, size: int) -> None:
     def put(dst: int, src: int, elem_size: int, pe: int) -> None:
-        _put(put_name, dst, src, integer(elem_size, "elem_size", put_name) * size, pe)
+        _put(put_name, dst, src, integer(elem_size, "elem_size", put_name) * size, pe, nbi=put_name.endswith("_nbi"))
 
     def get(dst: int, src: int, elem_size: int, pe: int) -> None:
-        _get(get_name, dst, src, integer(elem_size, "elem_size", get_name) * size, pe)
+        _get(get_name, dst, src, integer(elem_size, "elem_size", get_name) * size, pe, nbi=get_name.endswith("_nbi"))
 
     _make(put_name, put, f"As `aclshmem_putmem`, for `elem_size` elements of {size} bytes.")
     _make(get_name, get, f"As `aclshmem_getmem`, for `elem_size` elements of {size} bytes.")
