@@ -150,7 +150,7 @@ def pytest_runtest_makereport(
 
 def _replay(item: pytest.Item) -> str:
     """The command that makes the simulator's choices of this run again."""
-    npus = len(options.inventory(item.config).keys)
+    npus = len(options.inventory(item.config).npus)
     return f'pytest "{item.nodeid}" --npus=sim:{npus} --sim-strict --sim-seed={item.config.getoption("--sim-seed")}'
 
 
