@@ -1,4 +1,4 @@
-"""Who has which NPU: for each a byte to lock, and beside it what to tell people.
+"""Who has which NPU: for each a byte to lock, and a place for what to tell people.
 
 A holding ends with the last descriptor of the open file by which it was taken. Whether it ended in order can be
 seen from what is written: `release` writes that it did, and who is killed does not come to it.
@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from triton_dist.testing.leases.directory import LeaseDirectory
-from triton_dist.testing.leases.locks import is_locked, lock_bytes
+from triton_dist.testing.leases.locks import lock_bytes, unlocked_bytes
 from triton_dist.testing.leases.parties import Party, from_bytes, to_bytes
 
-# Bytes an NPU: the lock is on the first.
+# Where the bytes to lock begin, one an NPU: beyond the end of the file. Side by side, they are few ranges to ask for.
+_LOCKS = 1 << 32
+# Bytes an NPU for what is written.
 _ROOM = 2048
 _LONGEST_REASON = 200
 
@@ -56,9 +58,8 @@ class Holdings:
             return frozenset(numbers)
         try:
             first, last = min(numbers, default=0), max(numbers, default=0)
-            if not is_locked(fd, first * _ROOM, (last - first) * _ROOM + 1):
-                return frozenset(numbers)
-            return frozenset(number for number in numbers if not is_locked(fd, number * _ROOM))
+            unlocked = unlocked_bytes(fd, _LOCKS + first, last - first + 1)
+            return frozenset(number for number in numbers if _LOCKS + number in unlocked)
         finally:
             os.close(fd)
 
@@ -71,7 +72,7 @@ class Holdings:
         numbers = tuple(numbers)
         fd = self.directory.open(self._name, (max(numbers) + 1) * _ROOM)
         try:
-            if all(lock_bytes(fd, number * _ROOM) for number in numbers) and self.directory.is_still(fd, self._name):
+            if all(lock_bytes(fd, _LOCKS + number) for number in numbers) and self.directory.is_still(fd, self._name):
                 self.write(fd, numbers, Holding(party, "held"))
                 return fd
         except BaseException:

@@ -36,6 +36,8 @@ _ROOM = 8192
 _SLOTS = 16
 # Seconds without a look after which others do not wait for a place: its process is stopped, or cannot go on.
 _ABSENT = 30.0
+# Seconds between two notes that the owner looks after its place.
+_NOTED = 1.0
 _MUTEX_LOOK = 0.001
 
 
@@ -83,6 +85,7 @@ class Place:
             LeaseError: the lease directory cannot be used.
         """
         self._directory = directory
+        self._noted = time.monotonic()
         self._fd = directory.open(_NAME, (1 + _SLOTS) * _ROOM)
         try:
             with self._alone(while_waiting):
@@ -124,8 +127,11 @@ class Place:
         os.pwrite(self._fd, _PASSED.pack(other.request.passed + 1), other.slot * _ROOM + _TICKET.size)
 
     def note_look(self) -> None:
-        """Writes down that this place's owner has just looked after it."""
-        os.pwrite(self._fd, _SEEN.pack(time.monotonic()), self.slot * _ROOM + _TICKET.size + _PASSED.size)
+        """Writes down that this place's owner has just looked after it, if that has not been done for a while."""
+        now = time.monotonic()
+        if now - self._noted > _NOTED:
+            self._noted = now
+            os.pwrite(self._fd, _SEEN.pack(now), self.slot * _ROOM + _TICKET.size + _PASSED.size)
 
     def leave(self) -> None:
         os.close(self._fd)

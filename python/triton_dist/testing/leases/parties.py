@@ -5,14 +5,22 @@ The locks alone decide. What is written says nothing unless its lock is held, so
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
+import pwd
 import socket
 import time
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "pid": int,
+    "host": str,
+    "user": str,
+    "worker": str,
+    "test": str,
+    "since": (int, float),
+}
 # Characters of each text: a test's name, a host's, a user's.
 _LONGEST_TEXTS = (200, 40, 10)
 
@@ -62,16 +70,17 @@ def from_bytes(raw: bytes) -> tuple[Party, dict[str, Any]] | None:
     try:
         plain = json.loads(raw.rstrip(b"\0"))
         party = Party(**{field.name: plain.pop(field.name) for field in fields(Party)})
-        float(party.since)
     except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if not all(isinstance(getattr(party, name), kind) for name, kind in _TYPES.items()):
         return None
     return party, plain
 
 
 def _user() -> str:
     try:
-        return getpass.getuser()
-    except (OSError, KeyError):
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
         # A container's user need not have a name.
         return str(os.getuid())
 
