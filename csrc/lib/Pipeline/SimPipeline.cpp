@@ -65,6 +65,7 @@ void addFrontPasses(OpPassManager &manager, const tdist::SimPipelineOptions &opt
   manager.addPass(tdist::createDropForeign());
   manager.addPass(tdist::createProtectSharedBuffers());
   manager.addPass(tdist::createAddViewOffsets());
+  manager.addPass(tdist::createSplitVectorHalves());
   manager.addPass(tdist::createConvertExternToCall());
   // Before there are loops that no kernel has written.
   manager.addPass(tdist::createGiveTurnsInLoops());

@@ -39,6 +39,19 @@ def AddViewOffsets : Pass<"tdist-add-view-offsets", "mlir::ModuleOp"> {
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect"];
 }
 
+def SplitVectorHalves : Pass<"tdist-split-vector-halves", "mlir::ModuleOp"> {
+  let summary = "Run what depends on sub_vec_id() once for each vector core of a mixed kernel";
+  let description = [{
+    An AI core of a mixed kernel is a cube core with two vector cores, which run the same program and
+    differ in `sub_vec_id`. Everything that depends on it, by its operands, by a condition around it
+    or by a local buffer, is there twice after this pass, for core 0 and right behind it for core 1.
+    Everything else, and so an op with a side effect that does not depend on it, is there once.
+    A `tl.dot` of something that depends on it is an error. In other kernels nothing happens, and
+    `sub_vec_id` is 0.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::scf::SCFDialect"];
+}
+
 def ConvertExternToCall : Pass<"tdist-convert-extern-to-call", "mlir::ModuleOp"> {
   let summary = "Turn tt.extern_elementwise into calls of the runtime or of the user's libraries";
   let description = [{

@@ -22,8 +22,9 @@ constexpr std::array symbols{
     tdist::RuntimeSymbol{"tdist_n_pes",               "i" "i"},
     tdist::RuntimeSymbol{"tdist_team_my_pe",          "i" "i"},
     tdist::RuntimeSymbol{"tdist_team_n_pes",          "i" "i"},
-    // A simulated AI core has one vector half.
+    // Vector kernels have one core a program; for mixed ones see SplitVectorHalves.
     tdist::RuntimeSymbol{"tdist_sub_vec_id",          "i" "i", 0},
+    tdist::RuntimeSymbol{"tdist_sub_vec_num",         "i" "i", 1},
     // address, pe, bytes of an element -> elements
     tdist::RuntimeSymbol{"tdist_delta",               "l" "lii"},
     // A token orders by the call that made it: nothing moves over a call that may write anything.

@@ -64,19 +64,23 @@ class int64(int):  # noqa: N801  (the name is triton-ascend's)
 
 @primitive
 def sub_vec_id(emit: Emitter) -> core.tensor:
-    """Which vector core of its AI core this program runs on, int32; 0 in kernels without a dot."""
+    """Which vector core of its AI core this is, int32: 0 and 1 in kernels with a dot, 0 in others."""
     return emit.extern("tdist_sub_vec_id", [emit.integer(0, core.int32)], core.int32, pure=True)
 
 
 @primitive
 def sub_vec_num(emit: Emitter) -> core.constexpr:
-    """How many vector cores share the work of a program, a constant: 1 on simulated NPUs.
+    """How many vector cores share the work of a program, a constant: 1, for kernels without a dot.
+
+    Simulated NPUs refuse it in a kernel with a dot, where it would be 2: the constant is made before that is known.
 
     Raises:
         NotImplementedError: the backend is not `sim`; triton-ascend 3.2.0 cannot ask real NPUs.
     """
     if backend.active() != "sim":
         raise NotImplementedError(f"{__name__}.sub_vec_num is not available for NPUs in triton-ascend 3.2.0")
+    # Not pure, so that it is still there when the compiler knows what kind of kernel this is.
+    emit.extern("tdist_sub_vec_num", [emit.integer(0, core.int32)], core.int32, pure=False)
     return core.constexpr(1)
 
 
