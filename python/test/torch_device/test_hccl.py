@@ -56,7 +56,7 @@ MEETING = """
 import os, sys
 import torch, torch.distributed as dist, torch.multiprocessing as mp
 
-def worker(rank, world_size, init_method, number):
+def worker(rank, world_size, init_method, number, group_is_gone):
     os.environ["MASTER_ADDR"] = "nowhere.invalid"
     os.environ["MASTER_PORT"] = "29500"
     dist.init_process_group("hccl", init_method=init_method, rank=rank, world_size=world_size)
@@ -64,12 +64,14 @@ def worker(rank, world_size, init_method, number):
     dist.all_gather_into_tensor(numbers, torch.tensor([number], device=f"npu:{rank}"))
     assert numbers.tolist() == [number] * world_size, numbers
     dist.destroy_process_group()
+    group_is_gone.wait()  # else rank 1 may still find the store of the first group
     dist.init_process_group("hccl", init_method=init_method, rank=rank, world_size=world_size)
     dist.barrier()
     dist.destroy_process_group()
 
 if __name__ == "__main__":
-    mp.spawn(worker, args=(2, sys.argv[1], int(sys.argv[2])), nprocs=2)
+    group_is_gone = mp.get_context("spawn").Barrier(2)
+    mp.spawn(worker, args=(2, sys.argv[1], int(sys.argv[2]), group_is_gone), nprocs=2)
     print("met")
 """
 
