@@ -55,8 +55,6 @@ TRITON_DIST_SIM_STRICT = _ours(
     kinds.FLAG,
     default="OFF",
     since="0.1.0",
-    acts_on=NOTHING,
-    note=UNREAD,
     meaning="Show as late as an NPU may what other ranks write without a quiet, a fence or a signal.",
 )
 TRITON_DIST_SIM_SEED = _ours(
@@ -64,9 +62,7 @@ TRITON_DIST_SIM_SEED = _ours(
     kinds.integer(0),
     unset="a new one each time",
     since="0.1.0",
-    acts_on=NOTHING,
-    note=UNREAD,
-    meaning="Seed of the choices that the simulator is free to make.",
+    meaning="Seed of the choices that strict mode is free to make; the same seed makes the same ones.",
 )
 TRITON_DIST_KERNEL_DEBUG = _ours(
     "TRITON_DIST_KERNEL_DEBUG",
