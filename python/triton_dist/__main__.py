@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -9,6 +10,7 @@ from triton_dist import commands
 
 
 def _main() -> int:
+    _open_output()
     try:
         code = commands.main(sys.argv[1:])
         sys.stdout.flush()
@@ -17,6 +19,15 @@ def _main() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # 128 + SIGPIPE, as other programs end then
     return code
+
+
+def _open_output() -> None:
+    """Lets each text be written: also one that the encoding of the terminal has no letters for, and into nowhere."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    # Python has no standard output where the shell closed it, as `>&-` does.
+    sys.stdout = sys.stdout or open(os.devnull, "w")
 
 
 if __name__ == "__main__":

@@ -528,3 +528,23 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         program.stdout.close()
         assert program.stderr.read() == b""
     assert program.returncode == 141
+
+
+@pytest.mark.parametrize("arguments", [("env",), ("env", "--check"), ("env", "--help"), ("env", "explain", "RANK")])
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8:strict"])
+def test_every_terminal_can_show_it(arguments: tuple[str, ...], encoding: str) -> None:
+    values = {"SHMEM_LOG_LEVEL": b"\xff", "SHMEM_LOG_PATH": b"/tmp/\xc3", "SHMEM_UID_SESSION_ID": "é:1".encode()}
+    environ = os.environb | {name.encode(): value for name, value in values.items()}
+    ran = subprocess.run(
+        [sys.executable, "-m", "triton_dist", *arguments],
+        env={**environ, b"PYTHONIOENCODING": encoding.encode()},
+        capture_output=True,
+    )
+    assert (ran.returncode, ran.stderr) == (int(arguments == ("env", "--check")), b"")
+
+
+def test_closed_standard_output_is_no_error() -> None:
+    ran = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "triton_dist", "env"], capture_output=True
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")
