@@ -26,8 +26,8 @@ def _open_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    # Python has no standard output where the shell closed it, as `>&-` does.
-    sys.stdout = sys.stdout or open(os.devnull, "w")
+    if sys.stdout is None:  # the shell closed it, as `>&-` does
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 if __name__ == "__main__":
