@@ -143,7 +143,8 @@ void Engine::advance(std::int64_t id) {
     }
     case Work::Kind::Step:
       stream.isFrontStarted = true;
-      steps.push_back({std::static_pointer_cast<Step>(front), id});
+      steps.push_back(
+          {.step = std::static_pointer_cast<Step>(front), .stream = id, .job = sleepJob});
       return;
     case Work::Kind::Wait:
       if (!hasReached(static_cast<const PositionWait &>(*front).position)) {
@@ -361,7 +362,10 @@ void Engine::discardAll() {
   for (auto &entry : streams) {
     drop(entry.second);
   }
-  std::erase_if(steps, [](const ActiveStep &step) { return !step.isRunning; });
+  std::erase_if(steps, [](ActiveStep &step) {
+    unlist(step);
+    return !step.isRunning;
+  });
   for (Active &one : active) {
     one.isGivenUp = true;
   }

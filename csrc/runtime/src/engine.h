@@ -90,7 +90,10 @@ private:
   struct ActiveStep {
     std::shared_ptr<Step> step;
     std::int64_t stream;
+    std::shared_ptr<Job> job;
     bool isRunning = false;
+    bool isListed = false;
+    WaitSlot *slot = nullptr; // nullptr though listed: the table was full
   };
   enum class Served { Something, Nothing, SliceOver };
 
@@ -114,6 +117,7 @@ private:
   [[nodiscard]] ActiveStep *findReadyStep();
   void run(Lock &lock, Lane &lane);
   void run(Lock &lock, ActiveStep &step);
+  static void unlist(ActiveStep &step) noexcept;
   void settle(Lane &lane);
   void removeLane(Active &active, const Lane &lane);
   void abandon(Active &active);

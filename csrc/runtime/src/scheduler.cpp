@@ -140,6 +140,7 @@ void Engine::run(Lock &lock, Lane &lane) {
 }
 
 void Engine::run(Lock &lock, ActiveStep &step) {
+  unlist(step);
   step.isRunning = true;
   ++running;
   const std::shared_ptr<Step> kept = step.step;
@@ -253,6 +254,26 @@ void Engine::listWaits() {
     if (!lane->isRunning) {
       lane->list();
     }
+  }
+  for (ActiveStep &step : steps) {
+    if (step.isListed || step.isRunning || step.job == nullptr ||
+        step.step->waitRecord().kind == TDIST_WAIT_NONE) {
+      continue;
+    }
+    step.isListed = true;
+    step.slot = step.job->waits().acquire();
+    if (step.slot != nullptr) {
+      tdist_wait_record record = step.step->waitRecord();
+      record.since_ns = monotonicNanoseconds();
+      step.slot->write(record);
+    }
+  }
+}
+
+void Engine::unlist(ActiveStep &step) noexcept {
+  if (step.isListed) {
+    step.isListed = false;
+    step.job->waits().release(step.slot);
   }
 }
 

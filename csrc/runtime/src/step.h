@@ -1,6 +1,7 @@
 // Calls of the host API that a stream makes in its order: copies, signals, barriers and waits.
 #pragma once
 
+#include "tdist_sim.h"
 #include "work.h"
 
 #include <functional>
@@ -16,10 +17,11 @@ public:
 
   /// `ready` says, with the engine locked, whether there is nothing left to wait for; `action` then
   /// does the rest, on any thread, and may throw Error. Either may be empty. `given`: the memory it
-  /// works on.
-  Step(Ready ready, Action action, std::vector<MemoryRange> given = {})
+  /// works on. `wait`: how it is listed while it is not ready.
+  Step(Ready ready, Action action, std::vector<MemoryRange> given = {},
+       const tdist_wait_record &wait = {})
       : Work(Kind::Step), ready(std::move(ready)), action(std::move(action)),
-        given(std::move(given)) {}
+        given(std::move(given)), wait(wait) {}
 
   [[nodiscard]] bool isReady() const { return !ready || ready(); }
   void run() const {
@@ -38,10 +40,13 @@ public:
     return false;
   }
 
+  [[nodiscard]] const tdist_wait_record &waitRecord() const noexcept { return wait; }
+
 private:
   const Ready ready;
   const Action action;
   const std::vector<MemoryRange> given;
+  const tdist_wait_record wait;
 };
 
 } // namespace tdist::sim

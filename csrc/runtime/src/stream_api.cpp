@@ -41,9 +41,11 @@ const Mark &markOf(const void *handle) {
 }
 
 void appendStep(std::int64_t stream, const std::shared_ptr<Job> &job, Step::Ready ready,
-                Step::Action action, std::vector<MemoryRange> given = {}) {
+                Step::Action action, std::vector<MemoryRange> given = {},
+                const tdist_wait_record &wait = {}) {
   Engine::instance().append(
-      stream, std::make_shared<Step>(std::move(ready), std::move(action), std::move(given)), job);
+      stream, std::make_shared<Step>(std::move(ready), std::move(action), std::move(given), wait),
+      job);
 }
 
 } // namespace
@@ -232,9 +234,19 @@ int tdist_rt_wait_until_on_stream(const void *addr, std::int32_t bytes, std::int
           concat(kWhat, ": comparison ", cmp, " does not exist: expected 0 to ", kCompares - 1));
     }
     const std::uint64_t address = addressOf(addr);
-    (void)job->checkSymmetric(kWhat, address, bytes, bytes);
     const auto compare = static_cast<Compare>(cmp);
-    appendStep(stream, job, [=] { return holds(compare, loadWord(address, bytes), value); }, {},
-               {{address, bytes}});
+    tdist_wait_record record{};
+    record.kind = TDIST_WAIT_WORD;
+    record.by_host = 1;
+    record.address = address;
+    record.offset = job->checkSymmetric(kWhat, address, bytes, bytes);
+    record.width = bytes;
+    record.compare = cmp;
+    record.count = 1;
+    record.wanted = value;
+    copyText(record.primitive, kWhat);
+    appendStep(
+        stream, job, [=] { return holds(compare, loadWord(address, bytes), value); }, {},
+        {{address, bytes}}, record);
   });
 }

@@ -133,14 +133,35 @@ class SymmetricHeap:
             launches.wait_for_memory(destination, bytes_)
             self._library.get(destination, source, bytes_, pe, nbi)
 
-    def signal(self, address: int, width: int, value: int, operation: int, pe: int, name: str) -> None:
+    def put_on_stream(self, destination: int, source: int, bytes_: int, pe: int, name: str, stream: int) -> None:
+        """As :meth:`put`, when the stream comes to it."""
+        self.check_range(destination, bytes_, pe, name)
+        if bytes_:
+            self._check_local(source, bytes_, name)
+            launches.library().put_on_stream(destination, source, bytes_, pe, stream)
+
+    def get_on_stream(self, destination: int, source: int, bytes_: int, pe: int, name: str, stream: int) -> None:
+        """As :meth:`get`, when the stream comes to it."""
+        self.check_range(source, bytes_, pe, name)
+        if bytes_:
+            self._check_local(destination, bytes_, name)
+            launches.library().get_on_stream(destination, source, bytes_, pe, stream)
+
+    def signal(
+        self, address: int, width: int, value: int, operation: int, pe: int, name: str, stream: int | None = None
+    ) -> None:
         """Sets (0) or adds to (1) the signal word of `width` bytes at symmetric `address` on rank `pe`.
+
+        At once, unless a `stream` is given: then when the stream comes to it.
 
         Raises:
             ValueError: rank or symmetric address is not possible.
         """
         self.check_range(address, width, pe, name, align=width)
-        self._library.signal(address, width, value, operation, pe)
+        if stream is None:
+            self._library.signal(address, width, value, operation, pe)
+        else:
+            launches.library().signal_on_stream(address, width, value, operation, pe, stream)
 
     def quiet(self) -> None:
         """Waits until everything that this rank sent is complete."""

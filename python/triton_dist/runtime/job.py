@@ -36,7 +36,7 @@ SLICE_NS = 50_000_000
 _ALONE_SECONDS = 1.0
 
 # Each rank's heap begins with a word for every other rank, 64 bytes apart: how many team barriers that one has reached
-# together with this one.
+# together with this one. Behind them are as many for the barriers of streams.
 _WORD_STRIDE = 64
 _WORD_BYTES = 8
 _NE = 1
@@ -69,6 +69,7 @@ class Job:
         self._sequence = 0
         self._alone_since: float | None = None
         self._reached = [0] * call.world_size
+        self._reached_on_streams = [0] * call.world_size
         self._references = 0
         self._status = StatusPage(meeting.status, call.rank, call.world_size)
         # Kept for as long as the job lasts: nobody else can listen where it has met.
@@ -77,14 +78,14 @@ class Job:
         total = call.heap_bytes + _private_bytes(call.world_size)
         try:
             self._library.attach(call.rank, call.world_size, meeting.segments, total)
-            self._private = self._library.heap_alloc(_WORD_STRIDE * call.world_size, _WORD_STRIDE)
+            self._private = self._library.heap_alloc(2 * _WORD_STRIDE * call.world_size, _WORD_STRIDE)
         except native.NativeError as error:
             self._status.announce(State.EXITED, f"{type(error).__name__}: {error}")
             with contextlib.suppress(native.NativeError):
                 self._library.detach()
             raise
         self.heap = SymmetricHeap(self._library, call.rank, call.world_size, total)
-        ctypes.memset(self._word(0), 0, _WORD_STRIDE * call.world_size)
+        ctypes.memset(self._word(0), 0, 2 * _WORD_STRIDE * call.world_size)
 
     # ------------------------------------------------------------------------------------------- peers
 
@@ -158,8 +159,23 @@ class Job:
         for rank in others:
             self.wait_until(self._word(rank), _WORD_BYTES, _GE, self._reached[rank], name=name, needed=others)
 
+    def barrier_on_stream(self, members: list[int], stream: int) -> None:
+        """Has a stream wait until streams of all `members` (ranks, this one among them) have come to theirs."""
+        loaded = launches.library()
+        others = [rank for rank in members if rank != self.rank]
+        for rank in others:
+            self._reached_on_streams[rank] += 1
+            reached = self._reached_on_streams[rank]
+            loaded.signal_on_stream(self._stream_word(self.rank), _WORD_BYTES, reached, _SET, rank, stream)
+        for rank in others:
+            word, reached = self._stream_word(rank), self._reached_on_streams[rank]
+            loaded.wait_until_on_stream(word, _WORD_BYTES, _GE, reached, stream)
+
     def _word(self, rank: int) -> int:
         return self.heap.base + self._private + rank * _WORD_STRIDE
+
+    def _stream_word(self, rank: int) -> int:
+        return self._word(self.world_size + rank)
 
     def alloc(self, bytes_: int, align: int = 64, name: str = "aclshmem_malloc", clear: bool = False) -> int:
         """Takes a block of the symmetric heap, on all ranks at the same offset; returns its address here.
@@ -285,6 +301,15 @@ class Job:
     def poll_word(self, address: int, width: int, compare: int, value: int, slice_ns: int) -> bool:
         """Whether the word compares as in :meth:`wait_until`, after at most `slice_ns` nanoseconds."""
         return self._library.wait_until(address, width, compare, value, slice_ns)
+
+    def wait_until_on_stream(self, address: int, width: int, compare: int, value: int, name: str, stream: int) -> None:
+        """As :meth:`wait_until`, but a stream waits, and the host goes on.
+
+        Raises:
+            ValueError: the address is not possible.
+        """
+        self.heap.check_range(address, width, self.rank, name, align=width)
+        launches.library().wait_until_on_stream(address, width, compare, value, stream)
 
     def wait_for_change(self, address: int, width: int, seen: int, name: str, slice_ns: int = SLICE_NS) -> None:
         """Waits until the word at `address` is no longer `seen` (signed), or for `slice_ns` nanoseconds.
@@ -505,7 +530,7 @@ def _choose_strictness(library: native.Library, rank: int) -> None:
 def _private_bytes(world_size: int) -> int:
     """What the job itself needs of the heap, in bytes, in whole pages."""
     page = mmap.PAGESIZE
-    return -(-_WORD_STRIDE * world_size // page) * page
+    return -(-2 * _WORD_STRIDE * world_size // page) * page
 
 
 def announce_exit(reason: str = "") -> None:

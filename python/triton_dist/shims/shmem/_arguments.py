@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import operator
+import sys
+
+from triton_dist.runtime import launches
 
 from ._types import CmpOp, SignalOp
 
@@ -44,11 +47,14 @@ def comparison(value: object, function: str) -> CmpOp:
         raise ValueError(f"{function}: cmp is {number}: it must be one of {names}") from None
 
 
-def check_stream(value: object, function: str) -> None:
-    """Raises unless `value` can be the address of a stream, or 0 for the default one.
+def stream_key(value: object, function: str) -> int | None:
+    """The stream that `value` is the number of (Stream.npu_stream; 0: the default one), as launches know it.
 
-    The order of a stream is that of the host here: its calls are complete when they return.
+    None where this process has no streams, as torch has not been imported: calls are made at once then.
     """
     number = integer(value, "stream", function)
     if number < 0:
         raise ValueError(f"{function}: stream is {number}: it must be the address of a stream, or 0")
+    if "torch" not in sys.modules:
+        return None
+    return number or launches.default_stream()

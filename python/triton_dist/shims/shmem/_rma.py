@@ -12,7 +12,7 @@ from typing import Any
 
 from triton_dist.runtime import job
 
-from ._arguments import check_stream, integer, signal_operation, signal_value
+from ._arguments import integer, signal_operation, signal_value, stream_key
 from ._kinds import KINDS, Kind
 from ._types import SignalOp
 
@@ -49,11 +49,11 @@ def _get(function: str, dst: int, src: int, size: int, pe: int, nbi: bool = Fals
     job.require(function).heap.get(target, source, size, rank, function, nbi)
 
 
-def _signal(function: str, sig: int, signal: int, sig_op: SignalOp | int, pe: int) -> None:
+def _signal(function: str, sig: int, signal: int, sig_op: SignalOp | int, pe: int, stream: int | None = None) -> None:
     current = job.require(function)
     value, operation = signal_value(signal, function), signal_operation(sig_op, function)
     address, target = integer(sig, "sig", function), integer(pe, "pe", function)
-    current.heap.signal(address, _SIGNAL_BYTES, value, operation, target, function)
+    current.heap.signal(address, _SIGNAL_BYTES, value, operation, target, function, stream)
 
 
 def _put_signal(
@@ -99,14 +99,24 @@ def aclshmem_getmem_nbi(dst: int, src: int, elem_size: int, pe: int) -> None:
 
 def aclshmemx_putmem_on_stream(dst: int, src: int, elem_size: int, pe: int, stream: int) -> None:
     """As `aclshmem_putmem`, in the order of a stream."""
-    check_stream(stream, "aclshmemx_putmem_on_stream")
-    _put("aclshmemx_putmem_on_stream", dst, src, integer(elem_size, "elem_size", "aclshmemx_putmem_on_stream"), pe)
+    name = "aclshmemx_putmem_on_stream"
+    size, key = integer(elem_size, "elem_size", name), stream_key(stream, name)
+    if key is None:
+        _put(name, dst, src, size, pe)
+        return
+    target, source, rank = integer(dst, "dst", name), integer(src, "src", name), integer(pe, "pe", name)
+    job.require(name).heap.put_on_stream(target, source, size, rank, name, key)
 
 
 def aclshmemx_getmem_on_stream(dst: int, src: int, elem_size: int, pe: int, stream: int) -> None:
     """As `aclshmem_getmem`, in the order of a stream."""
-    check_stream(stream, "aclshmemx_getmem_on_stream")
-    _get("aclshmemx_getmem_on_stream", dst, src, integer(elem_size, "elem_size", "aclshmemx_getmem_on_stream"), pe)
+    name = "aclshmemx_getmem_on_stream"
+    size, key = integer(elem_size, "elem_size", name), stream_key(stream, name)
+    if key is None:
+        _get(name, dst, src, size, pe)
+        return
+    target, source, rank = integer(dst, "dst", name), integer(src, "src", name), integer(pe, "pe", name)
+    job.require(name).heap.get_on_stream(target, source, size, rank, name, key)
 
 
 def aclshmemx_putmem_signal(
@@ -127,8 +137,8 @@ def aclshmemx_putmem_signal_nbi(
 
 def aclshmemx_signal_op_on_stream(sig_addr: int, signal: int, sig_op: SignalOp | int, pe: int, stream: int) -> None:
     """Sets or adds `signal` on the int32 at symmetric address `sig_addr` of rank `pe`, in the order of a stream."""
-    check_stream(stream, "aclshmemx_signal_op_on_stream")
-    _signal("aclshmemx_signal_op_on_stream", sig_addr, signal, sig_op, pe)
+    name = "aclshmemx_signal_op_on_stream"
+    _signal(name, sig_addr, signal, sig_op, pe, stream_key(stream, name))
 
 
 def aclshmem_quiet() -> None:
@@ -137,8 +147,8 @@ def aclshmem_quiet() -> None:
 
 
 def aclshmemx_quiet_on_stream(stream: int) -> None:
-    """As `aclshmem_quiet`, in the order of a stream."""
-    check_stream(stream, "aclshmemx_quiet_on_stream")
+    """As `aclshmem_quiet`, in the order of a stream: what the stream was given before is complete by then anyway."""
+    stream_key(stream, "aclshmemx_quiet_on_stream")
     job.require("aclshmemx_quiet_on_stream").heap.quiet()
 
 

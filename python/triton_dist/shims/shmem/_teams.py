@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from triton_dist.runtime import job
 
-from ._arguments import check_stream, integer
+from ._arguments import integer, stream_key
 from ._types import TeamConfig, TypedAttributes
 
 __all__ = [
@@ -216,15 +216,24 @@ def aclshmem_sync(team: int) -> None:
 
 
 def aclshmemx_barrier_all_on_stream(stream: int) -> None:
-    """As `aclshmem_barrier_all`, in the order of a stream; here the host waits too."""
-    check_stream(stream, "aclshmemx_barrier_all_on_stream")
-    _barrier_all("aclshmemx_barrier_all_on_stream")
+    """As `aclshmem_barrier_all`, in the order of a stream: the stream waits, the host goes on."""
+    name = "aclshmemx_barrier_all_on_stream"
+    key = stream_key(stream, name)
+    if key is None:
+        _barrier_all(name)
+    else:
+        current = job.require(name)
+        current.barrier_on_stream(list(range(current.world_size)), key)
 
 
 def aclshmemx_barrier_on_stream(team: int, stream: int) -> None:
-    """As `aclshmem_barrier`, in the order of a stream; here the host waits too."""
-    check_stream(stream, "aclshmemx_barrier_on_stream")
-    _barrier(team, "aclshmemx_barrier_on_stream")
+    """As `aclshmem_barrier`, in the order of a stream: the stream waits, the host goes on."""
+    name = "aclshmemx_barrier_on_stream"
+    key = stream_key(stream, name)
+    if key is None:
+        _barrier(team, name)
+    else:
+        job.require(name).barrier_on_stream(list(live_team(team, name)), key)
 
 
 def aclshmemx_handle_wait(handle: Handle, stream: int) -> None:
@@ -232,7 +241,7 @@ def aclshmemx_handle_wait(handle: Handle, stream: int) -> None:
     name = "aclshmemx_handle_wait"
     if not isinstance(handle, Handle):
         raise TypeError(f"{name}: handle must be a Handle, not {handle!r}")
-    check_stream(stream, name)
+    stream_key(stream, name)
     _barrier(handle.team_id, name)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from triton_dist.runtime import job
 
-from ._arguments import check_stream, comparison, integer
+from ._arguments import comparison, integer, stream_key
 from ._kinds import KINDS, Kind
 from ._types import CmpOp
 
@@ -49,9 +49,14 @@ def aclshmem_signal_wait_until(sig_addr: int, cmp: CmpOp | int, cmp_val: int) ->
 
 
 def aclshmemx_signal_wait_until_on_stream(sig_addr: int, cmp: CmpOp | int, cmp_val: int, stream: int) -> None:
-    """As `aclshmem_signal_wait_until`, in the order of a stream; here the host waits too."""
-    check_stream(stream, "aclshmemx_signal_wait_until_on_stream")
-    _wait_one(_INT32, "aclshmemx_signal_wait_until_on_stream", sig_addr, cmp, cmp_val)
+    """As `aclshmem_signal_wait_until`, in the order of a stream: the stream waits, the host goes on."""
+    name = "aclshmemx_signal_wait_until_on_stream"
+    key = stream_key(stream, name)
+    if key is None:
+        _wait_one(_INT32, name, sig_addr, cmp, cmp_val)
+        return
+    address, value = integer(sig_addr, "sig_addr", name), _INT32.to_raw(cmp_val, name)
+    job.require(name).wait_until_on_stream(address, _INT32.size, comparison(cmp, name), value, name, key)
 
 
 def _wait_one(kind: Kind, function: str, address: int, cmp: CmpOp | int, value: float) -> float:
