@@ -119,17 +119,6 @@ def test_who_is_stopped_in_the_line_is_not_waited_for(
     stopped.communicate()
 
 
-def test_a_lease_tells_the_line_whether_its_npus_are_wanted(pool: NpuPool, tmp_path: Path) -> None:
-    held = pool.acquire(NPUS)
-    assert not pool.is_wanted(held.npus)
-    waiting = Request(pool_in(tmp_path / "leases", npus=2), 1)
-    assert pool.is_wanted((1, 5))
-    assert not pool.is_wanted((2, 3))
-    held.release()
-    waiting.finish().release()
-    assert not pool.is_wanted(range(NPUS))
-
-
 def test_who_gives_up_waiting_leaves_the_line(pool: NpuPool) -> None:
     held = pool.acquire(NPUS)
     with pytest.raises(NotNowError):
@@ -403,6 +392,41 @@ def test_a_directory_for_a_group_is_for_its_users_alone(pool: NpuPool, tmp_path:
     stranger = start(say, directory, "65534").communicate()[0].strip()
     assert stranger.startswith(f"the lease directory {directory} cannot be used (Permission denied: ")
     assert "\n" not in stranger
+    ours.release()
+
+
+def test_containers_share_a_directory(pool: NpuPool, tmp_path: Path) -> None:
+    ours = pool.acquire(3)
+    # As in a container: its own process ids, host name, network, mounts and users.
+    script = tmp_path / "script"
+    script.write_text(HOLDER + "print(os.getpid(), *pool.acquire(5).npus, flush=True); input()")
+    namespaces = ("--map-root-user", "--pid", "--fork", "--kill-child", "--uts", "--net", "--ipc", "--mount")
+    theirs = subprocess.Popen(
+        ["unshare", *namespaces, sys.executable, str(script), str(tmp_path / "leases")],
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    if not (line := next_line(theirs)):
+        pytest.skip(f"no namespaces of one's own here: {theirs.communicate()[1].strip()}")
+    assert line == "1 3 4 5 6 7"
+    with pytest.raises(NotNowError):
+        pool.acquire(1, not_now)
+    theirs.kill()
+    theirs.communicate()
+    Request(pool, 5).finish().release()
+    ours.release()
+
+
+def test_hosts_that_share_a_file_system_do_not_share_npus(
+    pool: NpuPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = pool.acquire(NPUS)
+    boot_id = tmp_path / "boot_id"
+    boot_id.write_text("6a2b1c0d-0000-4000-8000-000000000000\n")
+    monkeypatch.setattr("triton_dist.testing.leases.directory._BOOT_ID", boot_id)
+    pool_in(tmp_path / "leases").acquire(NPUS, not_now).release()
     ours.release()
 
 

@@ -66,6 +66,11 @@ def test_a_run_uses_the_fit_ones_of_those_it_asks_for(
     assert found.environ == {"ASCEND_RT_VISIBLE_DEVICES": ",".join(map(str, numbers))}
 
 
+def test_so_many_are_those_that_are_linked(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASCEND_VISIBLE_DEVICES", "1-4")
+    assert chosen("2").inventory.npus == (2, 3)
+
+
 def test_busy_ones_are_used_when_that_is_allowed(host: Host) -> None:
     assert chosen("auto", allow_busy=True).inventory.npus == (0, 1, 2, 3, 4, 5, 7)
 

@@ -124,7 +124,7 @@ def _real(wish: Wish, found: Survey, leased: frozenset[int], *, allow_busy: bool
     if wish.count is not None and wish.count > len(usable):
         reasons = "; ".join(remarks) or "there are no others"
         raise ValueError(f"--npus={wish.count}: {len(usable)} NPUs can be used ({reasons})")
-    chosen = usable[: wish.count]
+    chosen = usable if wish.count is None else list(found.links.best_group(usable, wish.count))
     inventory = RealNpus(found, chosen, busy=allow_busy)
     if not found.npus:
         remarks.append(f"no NPU found: TRITON_DIST_BACKEND={env.TRITON_DIST_BACKEND.get()} forbids simulated ones")

@@ -12,7 +12,7 @@ from triton_dist.testing.leases.endpoint import claim_port, new_session
 from triton_dist.testing.leases.errors import LeaseError
 from triton_dist.testing.leases.holdings import Holding, Holdings, State
 from triton_dist.testing.leases.inventory import Inventory
-from triton_dist.testing.leases.line import Place, in_line
+from triton_dist.testing.leases.line import Place
 from triton_dist.testing.leases.parties import Party
 from triton_dist.testing.leases.quarantine import Quarantine
 from triton_dist.testing.leases.rule import left_for, passed_by
@@ -118,14 +118,6 @@ class NpuPool:
     def free(self) -> frozenset[int]:
         """The NPUs that nobody holds now."""
         return self._holdings.free(self.inventory.npus)
-
-    def is_wanted(self, npus: Iterable[int]) -> bool:
-        """Whether a request in the line might have one of `npus`."""
-        wanted = frozenset(npus)
-        return any(
-            waiting.request.kind == self.inventory.kind and waiting.request.npus & wanted and not waiting.is_absent
-            for waiting in in_line(self._directory)
-        )
 
     def _wait(self, place: Place, party: Party, while_waiting: Callable[[], None]) -> _Taken:
         too_few_since: float | None = None
