@@ -257,7 +257,7 @@ def test_who_waits_for_an_npu_that_does_not_recover_is_told(one_npu: Host, monke
     lease.release()
     one_npu.npu_smi(table(health="Critical"))
     with pytest.raises(LeaseError, match=r"0 of the pool are fit: .*\(NPU 0: its health is Critical\); reset them"):
-        everything.acquire(1)
+        everything.acquire(1, Patience(1000))
 
 
 def test_without_npu_smi_nobody_can_tell(one_npu: Host, monkeypatch: pytest.MonkeyPatch) -> None:
