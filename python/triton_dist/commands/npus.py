@@ -6,7 +6,7 @@ import argparse
 import json
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from triton_dist.commands import terminal
@@ -66,7 +66,7 @@ def main(arguments: list[str], program: str) -> int:
     return 0
 
 
-def _lines(seen: Status, notes: Sequence[str], paint: Any) -> list[str]:
+def _lines(seen: Status, notes: Sequence[str], paint: Callable[[str, str], str]) -> list[str]:
     head = ("npu", "soc", "health", "state", "since")
     cells = [head, *((_number(row), row.soc, row.health, _state(row), _since(row)) for row in seen.rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
