@@ -259,6 +259,28 @@ TDIST_API int64_t tdist_rt_describe_waits(char *buffer, int64_t capacity);
 /* The same of another PE of the job; its addresses are those of that PE's process. */
 TDIST_API int tdist_rt_peer_waits(int32_t pe, char *buf, int64_t cap);
 
+/* ---- Traces ---------------------------------------------------------------------------------- */
+
+enum tdist_trace_kind {
+  TDIST_TRACE_NONE = 0,    /* the record is not written yet */
+  TDIST_TRACE_PROGRAM = 1, /* a program on its core */
+  TDIST_TRACE_CALL = 2,    /* a call of a program that takes time, or tells others something */
+  TDIST_TRACE_SEEN = 3,    /* a word that a call waits for has been seen as wanted */
+  TDIST_TRACE_HOST = 4     /* a call of host code */
+};
+
+/* From now on, launches write their events into file `fd`, which stays the caller's to close; this
+ * process must be attached. The file's form is in trace.h. */
+TDIST_API int tdist_rt_trace_begin(int32_t fd);
+/* Launches that begin from now on write nothing. */
+TDIST_API void tdist_rt_trace_end(void);
+/* Writes down a call of host code that has ended; `pe` -1 and `bytes` 0: says nothing of that.
+ * A signal is one of `bytes` 4 or 8 with `op` 0 (set) or 1 (add), else `op` is -1. Does nothing
+ * while nothing is traced. Times are CLOCK_MONOTONIC, nanoseconds. */
+TDIST_API void tdist_rt_trace_host(const char *name, int64_t begin_ns, int64_t end_ns,
+                                   const void *addr, int32_t pe, int64_t bytes, int64_t value,
+                                   int32_t op);
+
 /* ---- Called by compiled kernels -------------------------------------------------------------- */
 
 /* Where in the kernel's source a call stands. */

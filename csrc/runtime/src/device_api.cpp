@@ -60,6 +60,17 @@ Result onDevice(const char *primitive, const tdist_loc *location, const Body &bo
   return result;
 }
 
+/// The same for a call that takes time, or tells others something: it is in the trace.
+template <class Result, class Body>
+Result onDeviceTraced(const char *primitive, const tdist_loc *location, const Body &body) {
+  return onDevice<Result>(primitive, location, [&](Lane &lane) {
+    lane.traced().beginCall(primitive, location);
+    const Result result = body(lane);
+    lane.traced().endCall();
+    return result;
+  });
+}
+
 std::int32_t checkedAxis(const Lane &lane, std::int32_t axis) {
   if (axis != -1 && axis != 0) {
     throw Error(concat(lane.calls(), ": axis ", axis, " does not exist: expected -1 or 0"));
@@ -109,17 +120,18 @@ void complete(Lane &lane) {
 template <class Word>
 std::int32_t notify(std::int64_t address, std::int32_t pe, Word value, std::int32_t op,
                     const tdist_loc *location) {
-  return onDevice<std::int32_t>("notify", location, [&](Lane &lane) {
+  return onDeviceTraced<std::int32_t>("notify", location, [&](Lane &lane) {
     release(lane);
-    lane.job().signal(lane.calls(), asAddress(address), value, checkedNotifyOp(lane, op), pe,
-                      lane.author());
+    const SignalOp operation = checkedNotifyOp(lane, op);
+    lane.traced().signals(asAddress(address), pe, value, static_cast<std::int32_t>(operation));
+    lane.job().signal(lane.calls(), asAddress(address), value, operation, pe, lane.author());
     return 0;
   });
 }
 
 template <class Word>
 std::int32_t wait(std::int64_t address, std::int32_t count, Word value, const tdist_loc *location) {
-  return onDevice<std::int32_t>("wait", location, [&](Lane &lane) {
+  return onDeviceTraced<std::int32_t>("wait", location, [&](Lane &lane) {
     Job &job = lane.job();
     if (count < 0) {
       throw Error(concat("wait: numBarriers is ", count, ": expected 0 or more"));
@@ -144,7 +156,7 @@ std::int32_t wait(std::int64_t address, std::int32_t count, Word value, const td
 }
 
 std::int32_t barrier(const char *primitive, const tdist_loc *location) {
-  return onDevice<std::int32_t>(primitive, location, [](Lane &lane) {
+  return onDeviceTraced<std::int32_t>(primitive, location, [](Lane &lane) {
     complete(lane);
     lane.waitForBarrier();
     return 0;
@@ -155,7 +167,7 @@ std::int32_t barrier(const char *primitive, const tdist_loc *location) {
 /// their order. Seq_cst: also against plain stores and loads on both sides, which kernels use as
 /// signals too.
 std::int32_t order(const char *primitive, const tdist_loc *location) {
-  return onDevice<std::int32_t>(primitive, location, [](Lane &lane) {
+  return onDeviceTraced<std::int32_t>(primitive, location, [](Lane &lane) {
     (void)lane.job();
     complete(lane);
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -167,7 +179,8 @@ enum class Completes { AtOnce, Later };
 
 std::int32_t put(const char *primitive, std::int64_t dst, std::int64_t src, std::int32_t bytes,
                  std::int32_t pe, const tdist_loc *location, Completes completes) {
-  return onDevice<std::int32_t>(primitive, location, [&](Lane &lane) {
+  return onDeviceTraced<std::int32_t>(primitive, location, [&](Lane &lane) {
+    lane.traced().moves(asAddress(dst), pe, bytes);
     if (std::optional<DeferredMemory> &memory = lane.deferred(); !memory) {
       lane.job().put(primitive, asAddress(dst), asAddress(src), bytes, pe);
     } else if (completes == Completes::AtOnce) {
@@ -181,7 +194,8 @@ std::int32_t put(const char *primitive, std::int64_t dst, std::int64_t src, std:
 
 std::int32_t get(const char *primitive, std::int64_t dst, std::int64_t src, std::int32_t bytes,
                  std::int32_t pe, const tdist_loc *location, Completes completes) {
-  return onDevice<std::int32_t>(primitive, location, [&](Lane &lane) {
+  return onDeviceTraced<std::int32_t>(primitive, location, [&](Lane &lane) {
+    lane.traced().moves(asAddress(src), pe, bytes);
     if (std::optional<DeferredMemory> &memory = lane.deferred(); !memory) {
       lane.job().get(primitive, asAddress(dst), asAddress(src), bytes, pe);
     } else if (completes == Completes::AtOnce) {
@@ -196,11 +210,13 @@ std::int32_t get(const char *primitive, std::int64_t dst, std::int64_t src, std:
 std::int32_t putSignal(const char *primitive, std::int64_t dst, std::int64_t src,
                        std::int32_t bytes, std::int64_t sig, std::int32_t signal, std::int32_t op,
                        std::int32_t pe, const tdist_loc *location, Completes completes) {
-  return onDevice<std::int32_t>(primitive, location, [&](Lane &lane) {
+  return onDeviceTraced<std::int32_t>(primitive, location, [&](Lane &lane) {
     Job &job = lane.job();
     const SignalOp operation = checkedSignalOp(lane, op);
     // Before the copy: a call that is wrong must not have done half of its work.
     (void)job.checkTarget(primitive, asAddress(sig), sizeof signal, pe, sizeof signal);
+    lane.traced().moves(asAddress(dst), pe, bytes);
+    lane.traced().signals(asAddress(sig), pe, signal, op);
     if (lane.deferred() && completes == Completes::Later) {
       lane.deferred()->putLater(primitive, asAddress(dst), asAddress(src), bytes, pe,
                                 DeferredMemory::Signal{.address = asAddress(sig),
@@ -350,8 +366,9 @@ std::int32_t tdist_sim_putmem_signal_nbi(std::int64_t dst, std::int64_t src, std
 
 std::int32_t tdist_sim_signal_op(std::int64_t sig, std::int32_t signal, std::int32_t op,
                                  std::int32_t pe, const tdist_loc *loc) {
-  return onDevice<std::int32_t>("signal_op", loc, [&](Lane &lane) {
+  return onDeviceTraced<std::int32_t>("signal_op", loc, [&](Lane &lane) {
     release(lane);
+    lane.traced().signals(asAddress(sig), pe, signal, op);
     lane.job().signal("signal_op", asAddress(sig), signal, checkedSignalOp(lane, op), pe,
                       lane.author());
     return 0;
@@ -360,7 +377,7 @@ std::int32_t tdist_sim_signal_op(std::int64_t sig, std::int32_t signal, std::int
 
 std::int32_t tdist_sim_signal_wait_until(std::int64_t sig, std::int32_t cmp, std::int32_t value,
                                          const tdist_loc *loc) {
-  return onDevice<std::int32_t>("signal_wait_until", loc, [&](Lane &lane) {
+  return onDeviceTraced<std::int32_t>("signal_wait_until", loc, [&](Lane &lane) {
     constexpr std::int32_t kWidth = sizeof value;
     const Job &job = lane.job();
     if (cmp < 0 || cmp >= kCompares) {
@@ -383,15 +400,16 @@ std::int32_t tdist_sim_signal_wait_until(std::int64_t sig, std::int32_t cmp, std
 
 std::int32_t tdist_sim_int_p(std::int64_t dst, std::int32_t value, std::int32_t pe,
                              const tdist_loc *loc) {
-  return onDevice<std::int32_t>("int_p", loc, [&](Lane &lane) {
+  return onDeviceTraced<std::int32_t>("int_p", loc, [&](Lane &lane) {
     release(lane);
+    lane.traced().signals(asAddress(dst), pe, value, 0);
     lane.job().signal("int_p", asAddress(dst), value, SignalOp::Set, pe, lane.author());
     return 0;
   });
 }
 
 std::int32_t tdist_sim_assert_failed(std::int64_t text, const tdist_loc *loc) {
-  return onDevice<std::int32_t>("device_assert", loc, [&](const Lane &) -> std::int32_t {
+  return onDeviceTraced<std::int32_t>("device_assert", loc, [&](const Lane &) -> std::int32_t {
     throw Error(concat("device_assert failed: ", reinterpret_cast<const char *>(text)));
   });
 }

@@ -19,7 +19,7 @@ thread_local Lane *runningLane = nullptr;
 
 [[gnu::noinline]] Lane *Lane::current() noexcept { return runningLane; }
 
-Lane::Lane(Launch &launch) : launch(launch), fiber(takeFiber()) {}
+Lane::Lane(Launch &launch) : launch(launch), fiber(takeFiber()), trace(launch.traced()) {}
 
 Lane::~Lane() {
   returnFiber(std::move(fiber));
@@ -32,6 +32,7 @@ void Lane::assign(const Program &program) noexcept {
   location = nullptr;
   why.clear();
   turnBegan = {};
+  trace.begin(launch.kernelName(), pid);
   state = State::Ready;
 }
 
@@ -72,6 +73,7 @@ void Lane::run() {
   setRunningLane(outer);
   if (!fiber->isBusy()) {
     state = State::Free;
+    trace.end();
     localMemory.clear();
     deferredMemory.reset();
   }
@@ -170,6 +172,7 @@ bool Lane::advance() noexcept {
       return false;
     }
     wait.seen = has;
+    trace.saw(wait.address, has);
     ++wait.index;
     wait.address += static_cast<std::uint64_t>(wait.stride);
     wait.offset += wait.stride;

@@ -8,6 +8,7 @@
 #include "job.h"
 #include "local_memory.h"
 #include "tdist_sim.h"
+#include "traced_program.h"
 
 #include <array>
 #include <cstdint>
@@ -81,6 +82,7 @@ public:
     location = newLocation;
   }
   [[nodiscard]] const char *calls() const noexcept { return primitive; }
+  [[nodiscard]] TracedProgram &traced() noexcept { return trace; }
   /// Throws Error when the launch was begun outside of a job.
   [[nodiscard]] Job &job() const;
   /// How the program uses symmetric memory in the strict mode; empty outside of it.
@@ -124,6 +126,8 @@ private:
   LocalMemory localMemory;
   std::string why;
   Clock::time_point turnBegan; // when the program last had to let others run, as far as it knows
+  Clock::time_point turnBegan; // when takeTurns() was first called since the program was resumed
+  TracedProgram trace;
   WordWait wait{};
   std::uint64_t barrierPassage = 0; // of the launch, when the program arrived
   std::optional<DeferredMemory> deferredMemory;

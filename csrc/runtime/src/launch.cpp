@@ -41,6 +41,15 @@ Cores checkedCores(const std::string &kernel, const Cores &needed, const Cores &
   return needed;
 }
 
+TracedProgram::Launch tracedLaunch(const tdist_launch &description) {
+  std::shared_ptr<Trace> trace = Trace::current();
+  if (!trace) {
+    return {};
+  }
+  const std::int64_t number = trace->nextLaunch();
+  return {std::move(trace), number, description.stream, description.aic > 0};
+}
+
 std::string nameOf(const tdist_launch &description) {
   return description.kernel_name != nullptr ? description.kernel_name : "(no name)";
 }
@@ -53,6 +62,7 @@ Launch::Launch(std::shared_ptr<Job> job, const tdist_launch &description, const 
       name(nameOf(description)), file(description.file), line(description.line),
       grid{description.grid[0], description.grid[1], description.grid[2]},
       cores(checkedCores(name, {description.aic, description.aiv}, all)),
+      trace(tracedLaunch(description)),
       arguments(description.args,
                 description.args + static_cast<std::size_t>(std::max(description.n_args, 0))),
       programs(checkedPrograms(name, description.grid)), mostInFlight(all.countOf(cores)) {

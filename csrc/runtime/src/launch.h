@@ -5,6 +5,7 @@
 #include "job.h"
 #include "lane.h"
 #include "tdist_sim.h"
+#include "traced_program.h"
 #include "work.h"
 
 #include <array>
@@ -31,6 +32,8 @@ public:
   [[nodiscard]] bool hasEnded() const noexcept { return ended == programs; }
   /// What one program takes.
   [[nodiscard]] const Cores &coresOfProgram() const noexcept { return cores; }
+  /// What the launch's programs write into the trace, if there is one.
+  [[nodiscard]] const TracedProgram::Launch &traced() const noexcept { return trace; }
   /// "; launched at FILE:LINE", or "".
   [[nodiscard]] std::string place() const;
 
@@ -62,6 +65,7 @@ private:
   const std::int32_t line;
   const std::array<std::int32_t, 3> grid;
   const Cores cores;
+  const TracedProgram::Launch trace;
   const std::vector<std::uint64_t> arguments;
   const std::int64_t programs; // in the grid
   const std::int64_t mostInFlight;

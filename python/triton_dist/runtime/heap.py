@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
 
 from triton_dist.runtime import launches, native
 
@@ -14,11 +15,13 @@ class SymmetricHeap:
     Attributes:
         base: address of the first byte of this rank's heap.
         end: address behind its last byte.
+        is_traced: whether calls of host code go into a trace.
     """
 
     def __init__(self, library: native.Library, rank: int, world_size: int, bytes_: int) -> None:
         self.base = library.heap_base(rank)
         self.end = self.base + bytes_
+        self.is_traced = False
         self._library = library
         self._rank = rank
         self._world_size = world_size
@@ -117,7 +120,10 @@ class SymmetricHeap:
         if bytes_:
             self._check_local(source, bytes_, name)
             launches.wait_for_memory(source, bytes_)
+            begin = time.monotonic_ns()
             self._library.put(destination, source, bytes_, pe, nbi)
+            if self.is_traced:
+                self._library.trace_host(name, begin, destination, pe, bytes_)
 
     def get(self, destination: int, source: int, bytes_: int, pe: int, name: str, nbi: bool = False) -> None:
         """Copies `bytes_` bytes from symmetric `source` on rank `pe` to local `destination`; complete on return.
@@ -131,7 +137,10 @@ class SymmetricHeap:
         if bytes_:
             self._check_local(destination, bytes_, name)
             launches.wait_for_memory(destination, bytes_)
+            begin = time.monotonic_ns()
             self._library.get(destination, source, bytes_, pe, nbi)
+            if self.is_traced:
+                self._library.trace_host(name, begin, source, pe, bytes_)
 
     def put_on_stream(self, destination: int, source: int, bytes_: int, pe: int, name: str, stream: int) -> None:
         """As :meth:`put`, when the stream comes to it."""
@@ -158,10 +167,13 @@ class SymmetricHeap:
             ValueError: rank or symmetric address is not possible.
         """
         self.check_range(address, width, pe, name, align=width)
-        if stream is None:
-            self._library.signal(address, width, value, operation, pe)
-        else:
+        if stream is not None:
             launches.library().signal_on_stream(address, width, value, operation, pe, stream)
+            return
+        begin = time.monotonic_ns()
+        self._library.signal(address, width, value, operation, pe)
+        if self.is_traced:
+            self._library.trace_host(name, begin, address, pe, width, value, operation)
 
     def quiet(self) -> None:
         """Waits until everything that this rank sent is complete."""

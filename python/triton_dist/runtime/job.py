@@ -26,6 +26,7 @@ from triton_dist.runtime.heap import SymmetricHeap
 from triton_dist.runtime.native import HostState
 from triton_dist.runtime.peers import Peers
 from triton_dist.runtime.status_page import CollectiveCall, State, StatusPage
+from triton_dist.trace import recording
 
 logger = logging.getLogger("aclshmem.heap")
 
@@ -86,6 +87,8 @@ class Job:
             raise
         self.heap = SymmetricHeap(self._library, call.rank, call.world_size, total)
         ctypes.memset(self._word(0), 0, 2 * _WORD_STRIDE * call.world_size)
+        self._recording = recording.begin(call.rank, call.world_size, job=meeting.pids[0])
+        self.heap.is_traced = self._recording is not None
 
     # ------------------------------------------------------------------------------------------- peers
 
@@ -247,10 +250,13 @@ class Job:
 
     def _together(self, call: CollectiveCall) -> None:
         """A barrier of all ranks, who must all make this call."""
+        begin = time.monotonic_ns()
         wait = self.arrive(call)
         with launches.host_state(HostState.IN_SHMEM):
             while not wait.is_over(SLICE_NS):
                 wait.fail_if_alone(call.name)
+        if self.heap.is_traced:
+            self._library.trace_host(call.name, begin)
 
     def arrive(self, call: CollectiveCall) -> CollectiveWait:
         """Arrives at the barrier of a collective call, and returns at once."""
@@ -296,7 +302,10 @@ class Job:
             PeerGoneError: the ranks that could make it so have ended (`needed`: one of these has; else all others).
         """
         self.heap.check_range(address, width, self.rank, name, align=width)
+        begin = time.monotonic_ns()
         self._wait(name, lambda ns: self._library.wait_until(address, width, compare, value, ns), needed)
+        if self.heap.is_traced:
+            self._library.trace_host(name, begin, address)
 
     def poll_word(self, address: int, width: int, compare: int, value: int, slice_ns: int) -> bool:
         """Whether the word compares as in :meth:`wait_until`, after at most `slice_ns` nanoseconds."""
@@ -361,6 +370,7 @@ class Job:
             warnings.warn(f"aclshmem_finalize did not wait for all ranks: {error}", RuntimeWarning, stacklevel=3)
         finally:
             launches.give_up()
+            self._end_recording()
             self._status.announce(State.FINALIZED)
             self._close()
             _current, _mapped = None, self
@@ -387,10 +397,21 @@ class Job:
 
     def announce_exit(self, reason: str) -> None:
         """Tells the peers that this rank goes without a finalize, and why."""
+        self._end_recording()
         self._status.announce(State.EXITED, reason)
+
+    def show_profile(self) -> bool:
+        """Prints the cycles counted so far, if SHMEM_CYCLE_PROF_PE names this rank; whether it does."""
+        return self._recording is not None and self._recording.show_profile()
+
+    def _end_recording(self) -> None:
+        if self._recording is not None:
+            self._recording.end()
 
     def forget(self) -> None:
         """Gives up the membership without a word: this is a fork of the rank, not the rank."""
+        if self._recording is not None:
+            self._recording.forget()
         with contextlib.suppress(OSError):
             self._close()
 

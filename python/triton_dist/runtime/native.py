@@ -11,6 +11,7 @@ import enum
 import functools
 import json
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "tdist_rt_wait_until_on_stream": (_INT, [_POINTER, _INT, _INT, _LONG, _LONG]),
     "tdist_rt_quiet": (_INT, []),
     "tdist_rt_fence": (_INT, []),
+    "tdist_rt_trace_begin": (_INT, [_INT]),
+    "tdist_rt_trace_end": (None, []),
+    "tdist_rt_trace_host": (None, [_TEXT, _LONG, _LONG, _POINTER, _INT, _LONG, _LONG, _INT]),
     "tdist_rt_describe_waits": (_LONG, [ctypes.c_char_p, _LONG]),
 }
 
@@ -274,6 +278,21 @@ class Library:
     def fence(self) -> None:
         """Order the puts of this PE to each PE."""
         self._check(self._library.tdist_rt_fence())
+
+    def trace_begin(self, fd: int) -> None:
+        """From now on, what launches do goes into file `fd`, which stays the caller's to close."""
+        self._check(self._library.tdist_rt_trace_begin(fd))
+
+    def trace_end(self) -> None:
+        """Launches that begin from now on are not traced."""
+        self._library.tdist_rt_trace_end()
+
+    def trace_host(
+        self, name: str, begin_ns: int, address: int = 0, pe: int = -1, bytes_: int = 0, value: int = 0, op: int = -1
+    ) -> None:
+        """A call of host code, from `begin_ns` (time.monotonic_ns) until now, goes into the trace if there is one."""
+        now = time.monotonic_ns()
+        self._library.tdist_rt_trace_host(name.encode(), begin_ns, now, address, pe, bytes_, value, op)
 
     def describe_waits(self) -> list[dict[str, Any]]:
         """What this process's programs and host calls wait for now. May be called from any thread."""

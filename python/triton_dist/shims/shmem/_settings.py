@@ -60,6 +60,7 @@ def aclshmemx_get_prof(verbose: bool = False) -> ProfData | None:
 
 
 def aclshmemx_show_prof() -> None:
-    """Logs that there is nothing to show."""
-    job.require("aclshmemx_show_prof")
-    logging.getLogger("aclshmem").info("simulated NPUs count no cycles")
+    """Prints the cycles counted so far, on the PE that SHMEM_CYCLE_PROF_PE names; elsewhere logs that none are."""
+    if job.require("aclshmemx_show_prof").show_profile():
+        return
+    logging.getLogger("aclshmem").info("no cycles are counted here: set SHMEM_CYCLE_PROF_PE to the number of this PE")
