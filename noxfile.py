@@ -96,6 +96,15 @@ def sanitize(session: nox.Session) -> None:
 
 
 @nox.session
+def aarch64(session: nox.Session) -> None:
+    """Builds the runtime for aarch64 and runs its unit tests under qemu.
+
+    nox -s aarch64
+    """
+    native_tests.run_aarch64(session)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measures the simulator, each row against its peer in one run; what follows `--` chooses rows.
 

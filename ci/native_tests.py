@@ -54,6 +54,22 @@ def run_sanitized(session: nox.Session, sanitizers: str) -> None:
         _build_and_run(session, str(directory), jobs=resolved.jobs, variables=SANITIZERS[sanitizers])
 
 
+def run_aarch64(session: nox.Session) -> None:
+    """Builds the runtime alone for aarch64, and runs its unit tests under qemu."""
+    resolved = settings.resolve()
+    directory = BUILD_ROOT / "aarch64"
+    with report.step(session.name, "packages to build and run for aarch64"):
+        session.run(str(ROOT / "ci" / "bootstrap"), "--aarch64", external=True)
+    with report.step(session.name, "unit tests for aarch64, under qemu"):
+        toolchain = ROOT / "csrc" / "cmake" / "aarch64.cmake"
+        source = ROOT / "csrc" / "test" / "unit"
+        launcher = {name: value for name, value in resolved.defines.items() if name.endswith("_COMPILER_LAUNCHER")}
+        defines = {**launcher, "CMAKE_TOOLCHAIN_FILE": str(toolchain), "CMAKE_BUILD_TYPE": "Release"}
+        arguments = [f"-D{name}={value}" for name, value in defines.items()]
+        session.run("cmake", "-G", "Ninja", "-S", str(source), "-B", str(directory), *arguments, external=True)
+        _build_and_run(session, str(directory), jobs=resolved.jobs, variables={})
+
+
 def _build_and_run(session: nox.Session, directory: str, *, jobs: int, variables: dict[str, str]) -> None:
     session.run("cmake", "--build", directory, "--target", UNIT_TESTS_TARGET, f"-j{jobs}", external=True)
     session.run(

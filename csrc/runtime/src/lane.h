@@ -126,7 +126,6 @@ private:
   LocalMemory localMemory;
   std::string why;
   Clock::time_point turnBegan; // when the program last had to let others run, as far as it knows
-  Clock::time_point turnBegan; // when takeTurns() was first called since the program was resumed
   TracedProgram trace;
   WordWait wait{};
   std::uint64_t barrierPassage = 0; // of the launch, when the program arrived

@@ -111,6 +111,23 @@ def _events(file: mmap.mmap, text_bytes: int, count: int) -> Iterator[Event]:
         begin, end, stream, launch, address, value, bytes_, op, is_cube, parent = fields[10:]
         if kind != Kind.NONE:
             yield Event(
-                *(number, Kind(kind), text(name), text(kernel), text(path), line, core, bool(is_cube)),
-                *((x, y, z), pe, begin, end, stream, launch, address, value, bytes_, op, parent),
+                number=number,
+                kind=Kind(kind),
+                name=text(name),
+                kernel=text(kernel),
+                file=text(path),
+                line=line,
+                core=core,
+                is_cube=bool(is_cube),
+                program=(x, y, z),
+                pe=pe,
+                begin=begin,
+                end=end,
+                stream=stream,
+                launch=launch,
+                address=address,
+                value=value,
+                bytes=bytes_,
+                op=op,
+                parent=parent,
             )

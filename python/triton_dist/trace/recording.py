@@ -37,6 +37,13 @@ class Recording:
             fcntl.flock(self._fd, fcntl.LOCK_EX)
         native.library().trace_begin(self._fd)
 
+    def start_straggler(self) -> None:
+        """Has a process wait that makes the timeline if all ranks are killed."""
+        if self._timeline is not None:
+            from triton_dist.trace import straggler
+
+            straggler.start(self._timeline, self._family)
+
     def show_profile(self) -> bool:
         """Prints aclshmem's table of cycles so far, if this is the rank that is profiled; whether it is."""
         recorded = events.read(self._fd) if self._is_profiled else None
@@ -64,7 +71,7 @@ class Recording:
             if self._timeline is not None:
                 with _turn(self._timeline, self._family) as lock:
                     fcntl.flock(fd, fcntl.LOCK_UN)
-                    if merge_family(self._timeline, self._family):
+                    if _merge(self._timeline, self._family):
                         lock.unlink()
         finally:
             os.close(fd)
@@ -92,30 +99,25 @@ def begin(rank: int, world_size: int, job: int) -> Recording | None:
         )
     if file is None and profiled != rank:
         return None
-    return Recording(rank, job, None if file is None else Path(file).absolute(), profiled == rank)
+    recording = Recording(rank, job, None if file is None else Path(file).absolute(), profiled == rank)
+    if rank == 0:
+        recording.start_straggler()
+    return recording
 
 
-def merge(file: Path) -> int:
-    """Makes the timeline `file` of what ranks have left that did not come to it, being killed; how many jobs had any.
-
-    Where several jobs have, the last one's stays.
-    """
-    families = sorted(
-        {path.name.rsplit(".", 2)[0] for path in file.parent.glob(f".{file.name}.*.events")},
-        key=lambda family: int(family.rsplit(".", 1)[1]),
-    )
-    merged = 0
-    for family in families:
+def merge_if_left(file: Path, family: str) -> None:
+    """Makes the timeline of one job if all its ranks have gone, and it has not been made."""
+    if any(file.parent.glob(f"{family}.*.events")):
         with _turn(file, family) as lock:
-            if merge_family(file, family):
-                merged += 1
+            if _merge(file, family):
                 lock.unlink()
-    return merged
 
 
-def merge_family(file: Path, family: str) -> bool:
+def _merge(file: Path, family: str) -> bool:
     """Makes the timeline of one job, unless a rank of it is still there."""
     paths = sorted(file.parent.glob(f"{family}.*.events"))
+    if not paths:
+        return True
     with _opened(paths) as fds:
         if not all(_is_left(fd) for fd in fds):
             return False
