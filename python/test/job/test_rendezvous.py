@@ -352,6 +352,22 @@ def test_a_rank_that_ends_while_others_wait_is_named_at_once(victim: int) -> Non
     assert not listens(endpoint)
 
 
+def test_a_rank_that_stops_answering_is_named_on_every_rank() -> None:
+    endpoint = light_ranks.new_endpoint()
+    outcomes: list[light_ranks.Outcome] = []
+    calls = [(rank, 4, endpoint, MIB, 5.0) for rank in (0, 2, 3)]
+    ranks = threading.Thread(target=lambda: outcomes.extend(light_ranks.run(fail_to_meet, calls)), daemon=True)
+    ranks.start()
+    light_ranks.wait_for(lambda: listens(endpoint))
+    transport = rendezvous.AbstractSocket(endpoint)
+    with transport.dial(1.0) as connection, open("/dev/null", "rb") as null:
+        hello = wire.Hello(wire.PROTOCOL_VERSION, 1, 4, MIB, os.getpid(), transport.token, [null.fileno()] * 2)
+        hello.send(connection)
+        ranks.join(30)
+    for text in light_ranks.values(outcomes):
+        assert f"rank 1 (process {os.getpid()}) came to {endpoint}, but did not take the others' memory" in text
+
+
 def interrupt_while_waiting(rank: int, world_size: int, endpoint: str) -> Any:
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     before = open_descriptors()

@@ -179,7 +179,13 @@ def test_a_wrong_interface_is_an_error(value: str, told: str, monkeypatch: pytes
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [("no-such-host.invalid:1", "is no host that is known here"), ("[fe80::1%nosuch0]:1", "'nosuch0' is unknown")],
+    [
+        ("no-such-host.invalid:1", "is no host that is known here"),
+        ("[fe80::1%nosuch0]:1", "'nosuch0' is unknown"),
+        ("[fe80::1%4242]:1", "'4242' is unknown"),
+        ("[::1%nosuch0]:1", "'nosuch0' is unknown"),
+        ("[fe80::1]:1", r"good for one link only: name its interface, as in \[fe80::1%\w+\]:1$"),
+    ],
 )
 def test_an_unknown_host_or_scope_is_an_error(value: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHMEM_UID_SESSION_ID", value)

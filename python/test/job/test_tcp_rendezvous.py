@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import light_ranks
@@ -122,8 +123,9 @@ def test_one_port_serves_many_jobs_one_right_after_the_other(world_size: int, po
 
 def test_ipv6() -> None:
     with ports.kept(socket.AF_INET6) as port:
-        outcomes = light_ranks.run(exchange, 2, endpoint_at(port, "[::1]"), 2)
-        assert light_ranks.values(outcomes) == [[[True] * 2, set()]] * 2
+        # A scope says nothing more of this address, and does no harm.
+        calls = [(0, 2, endpoint_at(port, "[::1%lo]"), 2), (1, 2, endpoint_at(port, "[::1]"), 2)]
+        assert light_ranks.values(light_ranks.run(exchange, calls)) == [[[True] * 2, set()]] * 2
 
 
 def test_ranks_may_write_one_address_in_different_ways(port: int) -> None:
@@ -373,6 +375,22 @@ def test_secrets_of_crashed_jobs_do_not_pile_up(folder: Any) -> None:
         os.utime(file, (1, 1))
     secret.JobSecret("today").read()
     assert len(list(folder.iterdir())) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to another user: root only")
+def test_the_runtime_folder_of_another_user_is_not_used(tmp_path: Any, folder: Any) -> None:
+    """As `su` and `sudo -E` leave it set."""
+    os.chown(tmp_path, 65534, 65534)
+    secret.JobSecret("here").read()
+    secret.JobSecret("here").discard()
+    assert not folder.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(env.TRITON_DIST_JOB_SECRET.name, raising=False)
+    monkeypatch.setattr(secret, "_path", lambda: Path("/proc/triton-dist"))
+    with pytest.raises(rendezvous.RendezvousError, match=r"/proc/triton-dist.*Set XDG_RUNTIME_DIR to a folder"):
+        secret.JobSecret("here").read()
 
 
 def test_a_secret_that_others_may_use_is_refused(folder: Any) -> None:

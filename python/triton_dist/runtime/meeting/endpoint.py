@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import ipaddress
 import socket
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -86,22 +87,39 @@ def resolve(endpoint: Endpoint) -> Place:
     """
     address = endpoint.address
     assert address is not None
-    if address.scope is not None and not address.scope.isdigit():
-        try:
-            socket.if_nametoindex(address.scope)
-        except OSError:
-            known = ", ".join(name for _, name in socket.if_nameindex())
-            raise RendezvousError(
-                f"{endpoint.name}: interface {address.scope!r} is unknown: this host has {known}"
-            ) from None
+    if address.form == "ipv6":
+        scope = _scope(endpoint, address)
+        return _place(socket.AF_INET6, (address.host, address.port, 0, scope))
     family = {"inet4": socket.AF_INET, "inet6": socket.AF_INET6, None: socket.AF_UNSPEC}[endpoint.family]
-    host = address.host if address.scope is None else f"{address.host}%{address.scope}"
     try:
-        found = socket.getaddrinfo(host, address.port, family, socket.SOCK_STREAM)
+        found = socket.getaddrinfo(address.host, address.port, family, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise RendezvousError(f"{endpoint.name}: {address.host!r} is no host that is known here ({error})") from None
     places = [_place(kind, where) for kind, _, _, _, where in sorted(found, key=lambda item: item[0] != socket.AF_INET)]
     return next((place for place in places if len(places) > 1 and place.is_of_this_host()), places[0])
+
+
+def _scope(endpoint: Endpoint, address: Address) -> int:
+    """The number of the interface that an IPv6 address is meant on; 0 where it means the same on all.
+
+    As for the kernel, and so for aclshmem, a scope that a link-local address does not need must exist and has no
+    effect.
+    """
+    interfaces_of_host = {name: number for number, name in socket.if_nameindex()}
+    scope = address.scope
+    numbers = {**interfaces_of_host, **{str(number): number for number in interfaces_of_host.values()}}
+    if scope is not None and scope not in numbers:
+        raise RendezvousError(
+            f"{endpoint.name}: interface {scope!r} is unknown: this host has {', '.join(interfaces_of_host)}"
+        )
+    if not ipaddress.IPv6Address(address.host).is_link_local:
+        return 0
+    if scope is None:
+        raise RendezvousError(
+            f"{endpoint.name}: the address is good for one link only: name its interface, as in "
+            f"[{address.host}%{next(iter(interfaces_of_host), 'eth0')}]:{address.port}"
+        )
+    return numbers[scope]
 
 
 def _place(family: socket.AddressFamily, where: tuple[Any, ...]) -> Place:

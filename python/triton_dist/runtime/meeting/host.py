@@ -273,7 +273,8 @@ class Host:
         # All are heard, also after a failure: a connection that is closed unheard would not tell the guest why.
         for guest in guests:
             with self._noting(failures, guest):
-                wire.receive(guest.connection, deadline)
+                # One that does not answer uses up the time of all; what the next have said lies there all the same.
+                wire.receive(guest.connection, max(deadline, time.monotonic() + wire.SLICE_SECONDS))
         if failures:
             raise failures[0]
 
@@ -283,6 +284,10 @@ class Host:
             yield
         except RendezvousError as failure:
             failures.append(failure)
+        except TimeoutError:
+            call = self._call
+            silent = f"{guest} came to {call.endpoint}, but did not take the others' memory within {call.timeout:g} s"
+            failures.append(RendezvousTimeoutError(f"{silent}: it is stopped, or too slow"))
         except OSError as error:
             lost = f"{guest} was lost while the ranks at {self._call.endpoint} exchanged their memory ({error})"
             failures.append(RendezvousError(lost))

@@ -92,8 +92,10 @@ class JobSecret:
 
 def _path() -> Path:
     runtime = env.XDG_RUNTIME_DIR.get()
-    if runtime is not None and runtime.is_dir():
-        return runtime / "triton-dist"
+    if runtime is not None:
+        with contextlib.suppress(OSError):  # it is not there
+            if runtime.stat().st_uid == os.geteuid():  # `su` and `sudo -E` leave that of another user set
+                return runtime / "triton-dist"
     # Not the directory of TMPDIR, which may differ from rank to rank.
     return Path("/tmp") / f"triton-dist-{os.geteuid()}"
 
@@ -107,7 +109,10 @@ def _folder() -> Iterator[int]:
             os.mkdir(path, 0o700)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise RendezvousError(f"no folder for the secret of the job: {path}: {error}") from None
+        raise RendezvousError(
+            f"the secret of the job cannot be kept: {path} cannot be made ({error.strerror}). "
+            "Set XDG_RUNTIME_DIR to a folder of yours, or TRITON_DIST_JOB_SECRET to one text on all ranks"
+        ) from None
     try:
         _check(descriptor, path, stat.S_IFDIR)
         yield descriptor
