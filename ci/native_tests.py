@@ -17,6 +17,9 @@ SANITIZERS = {
     "thread": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
 }
 
+# qemu's user mode cannot start a thread in the child of a process that had several (seen in 7.2: it aborts).
+NOT_UNDER_QEMU = "AForkedChildHasAnEngineOfItsOwn"
+
 
 def run_unit(session: nox.Session, installation: Installation) -> None:
     """Builds and runs the runtime's unit tests."""
@@ -67,13 +70,16 @@ def run_aarch64(session: nox.Session) -> None:
         defines = {**launcher, "CMAKE_TOOLCHAIN_FILE": str(toolchain), "CMAKE_BUILD_TYPE": "Release"}
         arguments = [f"-D{name}={value}" for name, value in defines.items()]
         session.run("cmake", "-G", "Ninja", "-S", str(source), "-B", str(directory), *arguments, external=True)
-        _build_and_run(session, str(directory), jobs=resolved.jobs, variables={})
+        without = ("--exclude-regex", NOT_UNDER_QEMU)
+        _build_and_run(session, str(directory), jobs=resolved.jobs, variables={}, choice=without)
 
 
-def _build_and_run(session: nox.Session, directory: str, *, jobs: int, variables: dict[str, str]) -> None:
+def _build_and_run(
+    session: nox.Session, directory: str, *, jobs: int, variables: dict[str, str], choice: tuple[str, ...] = ()
+) -> None:
     session.run("cmake", "--build", directory, "--target", UNIT_TESTS_TARGET, f"-j{jobs}", external=True)
     session.run(
-        *("ctest", "--test-dir", directory, "--output-on-failure", "--no-tests=error", "--timeout", "300"),
+        *("ctest", "--test-dir", directory, "--output-on-failure", "--no-tests=error", "--timeout", "300", *choice),
         env=dict(variables),
         external=True,
     )

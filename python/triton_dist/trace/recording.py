@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from triton_dist import env
@@ -106,11 +106,14 @@ def begin(rank: int, world_size: int, job: int) -> Recording | None:
 
 
 def merge_if_left(file: Path, family: str) -> None:
-    """Makes the timeline of one job if all its ranks have gone, and it has not been made."""
+    """Makes the timeline of one job, all of whose ranks have gone, if none of them has made it."""
+    lock = _lock_file(file, family)
+    # One that is leaving has made the lock. It must not be made here: it would be seen after the job.
+    with suppress(FileNotFoundError), lock.open("r+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
     if any(file.parent.glob(f"{family}.*.events")):
-        with _turn(file, family) as lock:
-            if _merge(file, family):
-                lock.unlink()
+        _merge(file, family)
+        lock.unlink(missing_ok=True)
 
 
 def _merge(file: Path, family: str) -> bool:
@@ -151,7 +154,11 @@ def _opened(paths: list[Path]) -> Iterator[list[int]]:
 @contextmanager
 def _turn(file: Path, family: str) -> Iterator[Path]:
     """One rank at a time looks who is left."""
-    path = file.parent / f"{family}.lock"
+    path = _lock_file(file, family)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield path
+
+
+def _lock_file(file: Path, family: str) -> Path:
+    return file.parent / f"{family}.lock"
