@@ -8,10 +8,11 @@ from triton_dist import env
 from triton_dist.devices.survey import Survey
 from triton_dist.testing.leases.directory import LeaseDirectory
 from triton_dist.testing.leases.holdings import Holding, Holdings
-from triton_dist.testing.leases.inventory import RealNpus, SimulatedNpus
+from triton_dist.testing.leases.inventory import SimulatedNpus
 from triton_dist.testing.leases.line import Waiting, in_line
 from triton_dist.testing.leases.parties import Party
 from triton_dist.testing.leases.quarantine import why_unfit
+from triton_dist.testing.leases.real_npus import RealNpus
 
 FREE, LEASED, BUSY, SKIPPED, QUARANTINED = "free", "leased", "busy", "skipped", "quarantined"
 
