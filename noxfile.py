@@ -10,6 +10,7 @@ Where nox is not installed, `ci/nox` runs it all the same. Further sessions: `no
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import nox
@@ -91,8 +92,9 @@ def sanitize(session: nox.Session) -> None:
     nox -s sanitize
     """
     installation.ensure(session)
-    for sanitizers in native_tests.SANITIZERS:
-        native_tests.run_sanitized(session, sanitizers)
+    report.run_each(
+        session, *(partial(native_tests.run_sanitized, session, sanitizers) for sanitizers in native_tests.SANITIZERS)
+    )
 
 
 @nox.session

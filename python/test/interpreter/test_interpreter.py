@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import subprocess
 import sys
 from pathlib import Path
 
 from triton_dist import env
+from triton_dist.interpreter.device_calls import CALLS
 
 HERE = Path(__file__).parent
 MULTIRANK = HERE.parent / "multirank"
@@ -37,6 +39,13 @@ def test_programs_and_their_language_and_other_ranks() -> None:
     ranks = ["test_ring and all_gather", "many_to_one and not torch", "put_with_signal-", "words_and_comparisons"]
     chosen = " or ".join(["interpreted", *(f"{test} and not 8" for test in ranks)])
     run_pytest(HERE / "interpreted", MULTIRANK, "-k", chosen)
+
+
+def test_all_that_a_kernel_can_call_is_there() -> None:
+    table = HERE.parents[2] / "csrc" / "lib" / "Conversion" / "ExternToCall" / "RuntimeSymbols.cpp"
+    compiled = set(re.findall(r'RuntimeSymbol\{"(tdist_\w+)"', table.read_text()))
+    # The compiler makes this one of tl.device_assert, which Triton's interpreter does itself.
+    assert compiled - {"tdist_assert_failed"} == set(CALLS)
 
 
 def test_a_breakpoint_in_a_kernel() -> None:

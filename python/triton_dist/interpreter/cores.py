@@ -14,7 +14,12 @@ _CUBE_OPERATIONS = {"dot", "dot_scaled"}
 
 def of(kernel: stock.InterpretedFunction) -> int:
     """The number of cores of the simulated SoC that the kernel runs on: cube cores if it uses `tl.dot`, else vector."""
-    return soc.simulated().count_of(soc.of_program("mix" if _uses_cube(kernel.fn, set()) else "aiv"))
+    return soc.simulated().count_of(soc.of_program("mix" if uses_cube(kernel) else "aiv"))
+
+
+def uses_cube(kernel: stock.InterpretedFunction) -> bool:
+    """Whether the kernel, or a function that it calls, uses `tl.dot`."""
+    return _uses_cube(kernel.fn, set())
 
 
 def _uses_cube(function: Any, seen: set[types.CodeType]) -> bool:

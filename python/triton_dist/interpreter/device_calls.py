@@ -42,6 +42,12 @@ def _zero(_operand: int) -> int:
     return 0
 
 
+def _sub_vec_num(_operand: int) -> int:
+    if turns.require("sub_vec_num").launch.uses_cube:
+        raise NotImplementedError("sub_vec_num is not available in a kernel with a dot: it is 1 here, and 2 on an NPU")
+    return 1
+
+
 def _delta(address: int, pe: int, element_bytes: int) -> int:
     current = job.require("symm_at")
     current.heap.check_range(address, element_bytes, pe, "symm_at")
@@ -133,6 +139,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "tdist_team_my_pe": _team("team_my_pe", lambda current: current.rank),
     "tdist_team_n_pes": _team("team_n_pes", lambda current: current.world_size),
     "tdist_sub_vec_id": _zero,
+    "tdist_sub_vec_num": _sub_vec_num,
     "tdist_zero": _zero,
     "tdist_delta": _delta,
     "tdist_notify_i32": _notify(4),

@@ -66,7 +66,7 @@ class InterpretedFunction(stock.InterpretedFunction):  # type: ignore[misc]
             for name, value in bound.items()
         }
         x, y, z = (*extents, 1, 1)[:3]
-        Launch(self.__name__, lambda: code(**values), (x, y, z), cores.of(self)).run()
+        Launch(self.__name__, lambda: code(**values), (x, y, z), cores.of(self), cores.uses_cube(self)).run()
 
 
 def _constants(function: Callable[..., Any]) -> set[str]:

@@ -169,16 +169,20 @@ class Launch:
     Attributes:
         kernel: its name.
         grid: extents by axis.
+        uses_cube: whether its programs take cube cores.
         in_flight: the programs that have begun and not ended.
         is_over: no program may go on.
         gathered: how many programs are in a barrier of the launch (see waits.BarrierWait).
         passages: how many barriers all of them have passed.
     """
 
-    def __init__(self, kernel: str, body: Callable[[], None], grid: Program, cores: int) -> None:
+    def __init__(
+        self, kernel: str, body: Callable[[], None], grid: Program, cores: int, uses_cube: bool = False
+    ) -> None:
         self.kernel = kernel
         self.grid = grid
         self.cores = cores
+        self.uses_cube = uses_cube
         self.in_flight: list[Turn] = []
         self.is_over = False
         self.gathered = 0
