@@ -168,7 +168,8 @@ TDIST_API int tdist_rt_stream_wait_for(int64_t stream, int64_t other, int64_t po
 TDIST_API int tdist_rt_synchronize(int64_t slice_ns);
 /* How many things all streams still have to do; -1: a failure has not been told yet. Cheap. */
 TDIST_API int64_t tdist_rt_unfinished(void);
-/* How long all programs in flight have been blocked, nanoseconds; 0 while one can run. */
+/* How long all programs in flight have waited, in loops of their own too, nanoseconds; 0 while one
+ * gets on. */
 TDIST_API int64_t tdist_rt_blocked_ns(void);
 
 /* A launch was given memory when one of its arguments is an address in it; for symmetric memory: in

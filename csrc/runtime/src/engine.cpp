@@ -110,7 +110,10 @@ StreamPosition Engine::append(std::int64_t stream, std::shared_ptr<Work> work,
     entry.works.push_back(std::move(work));
     // Relaxed: the lock orders it; readers without the lock only take a quick look.
     unfinishedCount.fetch_add(1, std::memory_order_relaxed);
-    if (entry.works.size() == 1) {
+    if (entry.isStopped) {
+      drop(entry);
+      advanceWaiting();
+    } else if (entry.works.size() == 1) {
       advance(stream);
     }
     if (active.empty() && steps.empty()) {
@@ -166,6 +169,7 @@ void Engine::pop(Stream &stream) {
   noteCompletion();
   // Release: see unfinished().
   if (unfinishedCount.fetch_sub(1, std::memory_order_release) == 1) {
+    blockedSince = 0;
     publish(false);
     sleepJob.reset(); // what has ended keeps no memory mapped
   }
@@ -193,12 +197,14 @@ void Engine::advanceWaiting() {
   }
 }
 
-/// What was at the front has failed: what is behind it is not done, as with ACL_STOP_ON_FAILURE.
+/// What was at the front has failed: what is behind it is not done, as with ACL_STOP_ON_FAILURE,
+/// nor what is added until somebody is told.
 void Engine::fail(std::int64_t id, const std::string &text) {
   if (!hasFailed) {
     hasFailed = true;
     failure = text;
   }
+  streams[id].isStopped = true;
   drop(streams[id]);
   advanceWaiting();
 }
@@ -267,6 +273,9 @@ bool Engine::isInUse(const MemoryRange &range) {
 void Engine::throwFailure() {
   if (hasFailed) {
     hasFailed = false;
+    for (auto &entry : streams) {
+      entry.second.isStopped = false;
+    }
     throw Error(std::exchange(failure, {}));
   }
 }
@@ -345,7 +354,7 @@ bool Engine::waitForMemory(std::int64_t stream, std::span<const MemoryRange> ran
 
 std::int64_t Engine::blockedNanoseconds() {
   const Lock lock(mutex);
-  const bool isBlocked = unfinished() != 0 && running == 0 && !isPublishedRunnable;
+  const bool isBlocked = unfinished() != 0 && running == 0 && blockedSince != 0;
   return isBlocked ? monotonicNanoseconds() - blockedSince : 0;
 }
 
@@ -360,6 +369,7 @@ std::int64_t Engine::reachedAt(const Mark &mark) {
 /// come back.
 void Engine::discardAll() {
   for (auto &entry : streams) {
+    entry.second.isStopped = false;
     drop(entry.second);
   }
   std::erase_if(steps, [](ActiveStep &step) {

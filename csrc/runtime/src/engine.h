@@ -62,7 +62,8 @@ public:
   }
   /// Whether anything unfinished, in whatever stream, was given memory of `range`.
   [[nodiscard]] bool isInUse(const MemoryRange &range);
-  /// For how long all programs in flight have been blocked, nanoseconds; 0 while one can run.
+  /// For how long all programs in flight have waited, in loops of their own too; nanoseconds, 0
+  /// while one gets on.
   [[nodiscard]] std::int64_t blockedNanoseconds();
   /// CLOCK_MONOTONIC, nanoseconds; 0: not yet.
   [[nodiscard]] std::int64_t reachedAt(const Mark &mark);
@@ -80,6 +81,7 @@ private:
     std::int64_t enqueued = 0;
     std::int64_t done = 0;
     bool isFrontStarted = false;
+    bool isStopped = false; // by a failure that nobody has been told of
   };
   struct Active {
     std::shared_ptr<Launch> launch;
@@ -163,7 +165,7 @@ private:
 
   std::shared_ptr<Job> sleepJob; // whose doorbell wakes servers
   Doorbell ownBell{};            // for launches outside of jobs
-  std::int64_t blockedSince = 0;
+  std::int64_t blockedSince = 0; // no program has got on since then; 0: one just has
   bool isPublishedRunnable = false;
 
   std::vector<std::thread> threads;

@@ -12,6 +12,7 @@ namespace tdist::sim {
 Engine::Served Engine::serve(Lock &lock, IdleRule &idle) {
   if (ActiveStep *step = findReadyStep()) {
     publish(true);
+    blockedSince = 0;
     run(lock, *step);
     idle.reset();
     return Served::Something;
@@ -24,6 +25,7 @@ Engine::Served Engine::serve(Lock &lock, IdleRule &idle) {
     run(lock, *lane);
     if (fruitless == 0 || !wasSpinning) {
       idle.reset();
+      blockedSince = 0;
     }
     return Served::Something;
   }
@@ -34,6 +36,9 @@ Engine::Served Engine::serve(Lock &lock, IdleRule &idle) {
   if (idle.isPatient() && running == 0) {
     listWaits();
     publish(isSpinningInVain);
+    if (blockedSince == 0) {
+      blockedSince = monotonicNanoseconds();
+    }
   }
   const bool wasWatched = isWatched;
   isWatched = true;
@@ -241,9 +246,6 @@ void Engine::publish(bool canRun) noexcept {
     return;
   }
   isPublishedRunnable = canRun;
-  if (!canRun) {
-    blockedSince = monotonicNanoseconds();
-  }
   if (sleepJob) {
     sleepJob->publishEngine(canRun);
   }
