@@ -124,7 +124,7 @@ class Library:
         self.unfinished = self._library.tdist_rt_unfinished
         """How many things all streams have to do; -1: a kernel has failed, and nobody has been told."""
         self.blocked_ns = self._library.tdist_rt_blocked_ns
-        """For how long all programs in flight have waited, in loops of their own too; nanoseconds, 0 while one gets on."""
+        """For how long no program in flight has got on, also in loops of their own; nanoseconds, 0 while one does."""
 
     def last_error(self) -> str:
         """The text of this thread's last failed call."""
