@@ -96,7 +96,8 @@ bool isFinished(const c10::Stream &stream) {
 }
 
 void waitForDevice() {
-  if (loaded.load(std::memory_order_acquire) != nullptr) {
+  const Library *library = loaded.load(std::memory_order_acquire);
+  if (library != nullptr && library->unfinished() != 0) {
     wait("device", 0);
   }
 }

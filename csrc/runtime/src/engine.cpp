@@ -120,6 +120,7 @@ StreamPosition Engine::append(std::int64_t stream, std::shared_ptr<Work> work,
       return position; // what was added was done at once, or waits for another stream
     }
     publish(true);
+    additions.fetch_add(1, std::memory_order_relaxed);
     wakeWorker();
   }
   announce();
@@ -405,6 +406,7 @@ bool Engine::stop(Clock::time_point deadline) {
   {
     const Lock lock(mutex);
     isStopping = true;
+    additions.fetch_add(1, std::memory_order_relaxed);
     ending.swap(threads);
     forWorkers.notify_all();
   }
@@ -421,7 +423,7 @@ bool Engine::stop(Clock::time_point deadline) {
 
 /// One more thread shall look for programs to run.
 void Engine::wakeWorker() {
-  if (helping + serving >= limit()) {
+  if (helping + serving + lingeringWorkers >= limit()) {
     return;
   }
   if (parkedWorkers > 0) {
@@ -464,7 +466,10 @@ void Engine::work() {
   while (!isStopping) {
     if (active.empty() && steps.empty()) {
       job.reset();
-      park([&] { forWorkers.wait(lock); });
+      linger(lock);
+      if (active.empty() && steps.empty() && !isStopping) {
+        park([&] { forWorkers.wait(lock); });
+      }
       continue;
     }
     // With as many others as there may be, or one that watches already: a glance now and then, for
@@ -481,6 +486,21 @@ void Engine::work() {
     (void)serve(lock, idle);
     --serving;
   }
+}
+
+/// Looks for work for a while, so that whoever launches often need not wake anybody.
+void Engine::linger(Lock &lock) {
+  constexpr std::chrono::microseconds kLingering{50};
+  const std::uint64_t seen = additions.load(std::memory_order_relaxed);
+  ++lingeringWorkers;
+  lock.unlock();
+  const Clock::time_point end = Clock::now() + kLingering;
+  // Relaxed: what was added is looked at with the lock held.
+  while (additions.load(std::memory_order_relaxed) == seen && Clock::now() < end) {
+    sched_yield();
+  }
+  lock.lock();
+  --lingeringWorkers;
 }
 
 /// Servers that sleep look again. Without the lock.

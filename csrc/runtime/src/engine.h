@@ -132,6 +132,7 @@ private:
 
   // Threads.
   void work();
+  void linger(Lock &lock);
   void wakeWorker();
   void startWorker();
   void announce();
@@ -162,6 +163,7 @@ private:
 
   std::atomic<std::int64_t> unfinishedCount = 0;
   std::atomic<std::uint64_t> completions = 0;
+  std::atomic<std::uint64_t> additions = 0;
 
   std::shared_ptr<Job> sleepJob; // whose doorbell wakes servers
   Doorbell ownBell{};            // for launches outside of jobs
@@ -170,6 +172,7 @@ private:
 
   std::vector<std::thread> threads;
   std::int32_t parkedWorkers = 0;
+  std::int32_t lingeringWorkers = 0; // have just run out of work, and look for more by themselves
   std::int32_t parkedHosts = 0;
   std::int32_t serving = 0; // workers
   std::int32_t helping = 0; // host threads

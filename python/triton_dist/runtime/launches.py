@@ -21,6 +21,7 @@ from triton_dist.runtime.native import HostState
 SLICE_NS = 50_000_000
 """How long native code waits before Python looks at signals and at the other ranks."""
 
+_SHORT_NS = 100_000
 # How long all programs must have been blocked to be taken for waiting for others.
 _BLOCKED_NS = 20_000_000
 _BLOCKED_AT_EXIT_NS = 1_000_000_000
@@ -80,7 +81,8 @@ def host_state(state: HostState) -> Iterator[None]:
 
 
 def _wait(ready: Callable[[int], bool]) -> None:
-    if ready(0):
+    # Most waits are short, and nobody asks what a host does for so little time.
+    if ready(_SHORT_NS):
         return
     with host_state(HostState.SYNCHRONIZES):
         while not ready(SLICE_NS):
