@@ -3,4 +3,17 @@
 PYTEST_DONT_REWRITE: it is imported when an interpreter starts, so that pytest would warn that it comes too late.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from triton_dist.runtime.deadlock import DeadlockError as DeadlockError
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    if name == "DeadlockError":
+        from triton_dist.runtime.deadlock import DeadlockError
+
+        return DeadlockError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

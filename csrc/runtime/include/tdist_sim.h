@@ -59,9 +59,11 @@ typedef struct tdist_wait_record {
   int64_t wanted;     /* value of the word; for a barrier how many must arrive */
   int64_t has;        /* for TDIST_WAIT_GRID_BARRIER how many had arrived */
   uint64_t epoch;     /* of a barrier among PEs: those whose count is at least this have arrived */
-  char primitive[32]; /* texts end with a NUL; one that is too long loses its beginning */
+  int64_t object_offset; /* of the word from where that argument points, bytes */
+  char object[40];       /* the argument of the kernel that leads to the word; "" where not known */
+  char primitive[32];    /* texts end with a NUL; one that is too long loses its beginning */
   char kernel[128];
-  char file[248];
+  char file[200];
 } tdist_wait_record;
 
 /* ---- General --------------------------------------------------------------------------------- */
@@ -134,6 +136,7 @@ typedef struct tdist_launch {
   const char *kernel_name; /* copied */
   const char *file;        /* where host code launches; must stay valid until the process ends */
   const uint64_t *args;    /* copied; NULL: they follow this struct */
+  const char *arg_names;   /* separated by commas; must stay valid as `file`; or NULL */
   int64_t stream;
   int32_t line; /* in file */
   int32_t grid[3];
@@ -245,16 +248,29 @@ TDIST_API int tdist_rt_signal_on_stream(void *sig, int32_t bytes, int64_t value,
 TDIST_API int tdist_rt_wait_until_on_stream(const void *addr, int32_t bytes, int32_t cmp,
                                             int64_t value, int64_t stream);
 
+/* To be called now and then by a host thread that waits in one of the states other than
+ * TDIST_HOST_RUNS, each time that what it waits for is not there. 1: no rank of the job can go on,
+ * not now and not later; 0: that is not known. `exited` has a value for each PE: not 0 where its
+ * host does nothing any more. */
+TDIST_API int tdist_rt_look(const uint8_t *exited, int32_t world_size);
+/* What PE `pe` has published with tdist_rt_host_state, or -1. */
+TDIST_API int tdist_rt_peer_host_state(int32_t pe);
+/* Makes `text` the verdict of the job, which every rank may read; the first one stays. */
+TDIST_API int tdist_rt_judge(const char *text);
+/* The verdict, "" as long as there is none. Returns the bytes needed, NUL included, or -1. */
+TDIST_API int64_t tdist_rt_verdict(char *buffer, int64_t capacity);
+
 /* Who waits in this process, as a JSON list with a NUL behind it. Each item has: kernel (null for a
  * host thread), program [x,y,z] (null), file (null), line, primitive, address, pe_offset (null for
  * barriers), compare ("=="), wanted, has, index, count (words of the wait), queued, missing_pes
- * (for barriers among PEs, else null), allocation ({offset, bytes} that has the word, else null),
- * last_writer (of the word by a signal; null if none is known) and near (writers of other words of
- * the allocation, latest first), seconds. A writer has rank, primitive, kernel, program, file, line
- * (as above), pe_offset, width, value, add (true: it was added) and seconds since.
- * A wait is listed once it has lasted some microseconds. Where the table overflowed, a last item
- * says how many are not listed. Returns the bytes needed, NUL included, or -1; nothing is written
- * unless `capacity` suffices. Any thread may call it, while others wait. "[]" when not attached. */
+ * (for barriers among PEs, else null), object (the kernel's argument that leads to the word, else
+ * null) and object_offset (bytes), width, allocation ({offset, bytes} that has the word, else
+ * null), last_writer (of the word by a signal; null if none is known) and near (writers of other
+ * words of the allocation, latest first), seconds. A writer has rank, primitive, kernel, program,
+ * file, line (as above), pe_offset, width, value, add (true: it was added) and seconds since. A
+ * wait is listed once it has lasted some microseconds. Where the table overflowed, a last item says
+ * how many are not listed. Returns the bytes needed, NUL included, or -1; nothing is written unless
+ * `capacity` suffices. Any thread may call it, while others wait. "[]" when not attached. */
 TDIST_API int64_t tdist_rt_describe_waits(char *buffer, int64_t capacity);
 
 /* The same of another PE of the job; its addresses are those of that PE's process. */

@@ -18,7 +18,8 @@ struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are
   static constexpr std::size_t kWaitSlots = 1024;
   static constexpr std::size_t kAllocationSlots = 4096;
   static constexpr std::size_t kPlaces = 1024;
-  static constexpr std::uint64_t kMagic = 0x7464697374'0004; // changes with the layout
+  static constexpr std::size_t kVerdictBytes = 1 << 16;
+  static constexpr std::uint64_t kMagic = 0x7464697374'0005; // changes with the layout
 
   std::uint64_t magic; // stored last when the PE attaches
   std::uint64_t heapBytes;
@@ -35,6 +36,11 @@ struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are
   // What the host's thread does: a tdist_host_state in the low 8 bits, how often it has changed
   // above them.
   std::uint64_t host;
+  // How often the host, while it waited, has found that what it waits for is not there.
+  std::uint64_t looks;
+  // Of PE 0: whether the job has a verdict, and what it is.
+  alignas(64) std::uint64_t verdictState;
+  char verdict[kVerdictBytes];
   alignas(64) std::uint64_t unlistedWaits; // waits that found no slot
   alignas(64) WaitSlot waits[kWaitSlots];
   alignas(64) AllocationSlot allocations[kAllocationSlots];

@@ -234,6 +234,11 @@ void DeferredMemory::complete() {
   }
 }
 
+bool DeferredMemory::mayProgress() const noexcept {
+  return !order.empty() ||
+         std::ranges::any_of(copies, [](const Copy &copy) { return copy.signal && !copy.isStuck; });
+}
+
 bool DeferredMemory::progress() {
   std::vector<std::size_t> signalling;
   for (std::size_t at = 0; at < copies.size(); ++at) {

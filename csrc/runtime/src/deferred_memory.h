@@ -59,6 +59,8 @@ public:
   /// Lets one thing become visible that hardware would get round to by itself: a line of stores, or
   /// a copy with a signal. False: there is none.
   bool progress();
+  /// Whether there is something of that kind.
+  [[nodiscard]] bool mayProgress() const noexcept;
 
 private:
   static constexpr std::uint64_t kLineBytes = 64;

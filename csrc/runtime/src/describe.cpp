@@ -78,7 +78,14 @@ public:
       addBarrier(record);
     }
     stream << R"(, "index": )" << record.index << R"(, "count": )" << record.count
-           << R"(, "queued": )" << record.queued;
+           << R"(, "queued": )" << record.queued << R"(, "width": )" << record.width
+           << R"(, "object": )";
+    if (*record.object != '\0') {
+      stream << Quoted{record.object};
+    } else {
+      stream << "null";
+    }
+    stream << R"(, "object_offset": )" << record.object_offset;
     addWriters(record);
     addSeconds(record.since_ns);
     stream << '}';

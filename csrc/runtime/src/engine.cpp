@@ -99,8 +99,9 @@ StreamPosition Engine::append(std::int64_t stream, std::shared_ptr<Work> work,
   StreamPosition position{stream, 0};
   {
     Lock lock(mutex);
-    if (job) {
+    if (job && job != sleepJob) {
       sleepJob = job;
+      sleepJob->publishEngine(isPublishedRunnable);
     }
     Stream &entry = streams[stream];
     position.number = ++entry.enqueued;
@@ -357,6 +358,11 @@ std::int64_t Engine::blockedNanoseconds() {
   const Lock lock(mutex);
   const bool isBlocked = unfinished() != 0 && running == 0 && blockedSince != 0;
   return isBlocked ? monotonicNanoseconds() - blockedSince : 0;
+}
+
+bool Engine::isQuiet() {
+  const Lock lock(mutex);
+  return unfinished() == 0 || (running == 0 && !isPublishedRunnable);
 }
 
 std::int64_t Engine::reachedAt(const Mark &mark) {

@@ -65,6 +65,8 @@ public:
   /// For how long all programs in flight have waited, in loops of their own too; nanoseconds, 0
   /// while one gets on.
   [[nodiscard]] std::int64_t blockedNanoseconds();
+  /// Whether no program runs or can run, as all PEs have been told.
+  bool isQuiet();
   /// CLOCK_MONOTONIC, nanoseconds; 0: not yet.
   [[nodiscard]] std::int64_t reachedAt(const Mark &mark);
 
@@ -115,6 +117,7 @@ private:
   Served serve(Lock &lock, IdleRule &idle);
   Lane *pick();
   bool letProgress();
+  [[nodiscard]] bool isAnythingPending() const;
   [[nodiscard]] Active *findStartable();
   [[nodiscard]] ActiveStep *findReadyStep();
   void run(Lock &lock, Lane &lane);

@@ -2,7 +2,9 @@
 
 #include "address.h"
 #include "compare.h"
+#include "deadlock.h"
 #include "describe.h"
+#include "engine.h"
 #include "error.h"
 #include "host_memory.h"
 #include "idle.h"
@@ -16,6 +18,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace tdist::sim {
 namespace {
@@ -287,6 +290,45 @@ int tdist_rt_fence(void) {
   return done([] {
     requireJob("fence")->host().complete();
     std::atomic_thread_fence(std::memory_order_seq_cst);
+  });
+}
+
+int tdist_rt_look(const std::uint8_t *exited, std::int32_t world_size) {
+  return guarded(kFailed, [&] {
+    const std::shared_ptr<Job> job = requireJob("look");
+    if (world_size != job->worldSize()) {
+      throw Error(concat("a job of ", job->worldSize(), " PEs, looked at as one of ", world_size));
+    }
+    if (Engine::instance().isQuiet()) {
+      job->deadlock().countLook();
+    }
+    std::vector<DeadlockWatch::Rank> ranks;
+    for (const std::uint8_t hasExited : std::span(exited, static_cast<std::size_t>(world_size))) {
+      ranks.push_back(hasExited != 0 ? DeadlockWatch::Rank::Exited : DeadlockWatch::Rank::Here);
+    }
+    return job->deadlock().find(ranks) ? 1 : 0;
+  });
+}
+
+int tdist_rt_peer_host_state(std::int32_t pe) {
+  return guarded(kFailed, [&] {
+    const std::shared_ptr<Job> job = requireJob("peer_host_state");
+    job->checkPe("peer_host_state", pe);
+    constexpr std::uint64_t kKinds = 0x100;
+    // Relaxed: for a report.
+    return static_cast<int>(std::atomic_ref(job->control(pe).host).load(std::memory_order_relaxed) %
+                            kKinds);
+  });
+}
+
+int tdist_rt_judge(const char *text) {
+  return done([&] { requireJob("judge")->deadlock().judge(text); });
+}
+
+std::int64_t tdist_rt_verdict(char *buffer, std::int64_t capacity) {
+  return guarded(std::int64_t{kFailed}, [&] {
+    const std::shared_ptr<Job> job = currentJob();
+    return copyOut<std::int64_t>(job ? job->deadlock().verdict() : "", buffer, capacity);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "job.h"
 
 #include "address.h"
+#include "deadlock.h"
 #include "error.h"
 #include "host_memory.h"
 #include "mapped_memory.h"
@@ -70,7 +71,8 @@ Job::Job(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heap
       ownMemory(duplicate(fds[static_cast<std::size_t>(rank)])),
       ownHeap(ownMemory.get(), kControlBytes, heapBytes, segments.control(rank).allocations),
       waitTable(segments.control(rank).waits, segments.control(rank).unlistedWaits),
-      placeTable(segments.control(rank).places), hostMemory(std::make_unique<HostMemory>(*this)) {
+      placeTable(segments.control(rank).places), hostMemory(std::make_unique<HostMemory>(*this)),
+      deadlockWatch(std::make_unique<DeadlockWatch>(*this)) {
   for (std::int32_t pe = 0; pe < worldSize(); ++pe) {
     checkHeader(control(pe), pe, worldSize(), heapBytes);
   }

@@ -16,6 +16,7 @@
 
 namespace tdist::sim {
 
+class DeadlockWatch;
 class HostMemory;
 
 enum class SignalOp { Set, Add };
@@ -34,6 +35,7 @@ public:
   [[nodiscard]] PlaceTable &places() noexcept { return placeTable; }
   /// Copies of the host that need not be complete yet.
   [[nodiscard]] HostMemory &host() noexcept { return *hostMemory; }
+  [[nodiscard]] DeadlockWatch &deadlock() noexcept { return *deadlockWatch; }
   [[nodiscard]] Doorbell &doorbell() noexcept { return segments.control(ownRank).doorbell; }
   [[nodiscard]] ControlArea &control(std::int32_t pe) const noexcept {
     return segments.control(pe);
@@ -112,6 +114,7 @@ private:
   WaitTable waitTable;
   PlaceTable placeTable;
   const std::unique_ptr<HostMemory> hostMemory;
+  const std::unique_ptr<DeadlockWatch> deadlockWatch;
 };
 
 /// The job of this process; empty when not attached. Launches keep theirs alive.

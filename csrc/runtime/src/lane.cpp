@@ -261,6 +261,7 @@ void Lane::list() {
     record.index = wait.index;
     record.count = wait.count;
     record.wanted = wait.wanted;
+    launch.describeObject(record);
   } else {
     launch.describeBarrier(record);
   }

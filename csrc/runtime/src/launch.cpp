@@ -1,10 +1,13 @@
 #include "launch.h"
 
 #include "error.h"
+#include "wait_table.h"
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace tdist::sim {
@@ -65,7 +68,8 @@ Launch::Launch(std::shared_ptr<Job> job, const tdist_launch &description, const 
       trace(tracedLaunch(description)),
       arguments(description.args,
                 description.args + static_cast<std::size_t>(std::max(description.n_args, 0))),
-      programs(checkedPrograms(name, description.grid)), mostInFlight(all.countOf(cores)) {
+      argumentNames(description.arg_names), programs(checkedPrograms(name, description.grid)),
+      mostInFlight(all.countOf(cores)) {
   if (function == nullptr || description.n_args < 0) {
     throw Error(concat("kernel ", name, ": launched without a function or arguments"));
   }
@@ -173,6 +177,29 @@ void Launch::passBarrierIfComplete() noexcept {
   if (isCrossing && ownJob->isPassed(&ControlArea::deviceBarrier, crossing)) {
     isCrossing = false;
     ++passages;
+  }
+}
+
+void Launch::describeObject(tdist_wait_record &record) const {
+  if (argumentNames == nullptr || !ownJob) {
+    return;
+  }
+  const std::optional<Heap::Allocation> allocation = ownJob->heap().find(record.offset, 1);
+  if (!allocation) {
+    return;
+  }
+  const std::uint64_t begin =
+      record.address - static_cast<std::uint64_t>(record.offset - allocation->offset);
+  std::uint64_t closest = 0;
+  std::string_view names = argumentNames;
+  for (const std::uint64_t argument : arguments) {
+    const std::string_view name = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    if (argument >= begin && argument <= record.address && argument >= closest) {
+      closest = argument;
+      copyText(record.object, name);
+      record.object_offset = static_cast<std::int64_t>(record.address - argument);
+    }
   }
 }
 

@@ -51,6 +51,9 @@ public:
   // By its lanes.
   /// How often all its programs have passed a barrier.
   [[nodiscard]] std::uint64_t barrierPassages() const noexcept { return passages; }
+  /// The argument that leads to a word of symmetric memory: into the same allocation, and closest
+  /// before it.
+  void describeObject(tdist_wait_record &record) const;
   void describeBarrier(tdist_wait_record &record) const noexcept;
   void call(const Lane::Program &program) const;
 
@@ -67,7 +70,8 @@ private:
   const Cores cores;
   const TracedProgram::Launch trace;
   const std::vector<std::uint64_t> arguments;
-  const std::int64_t programs; // in the grid
+  const char *const argumentNames; // separated by commas; or nullptr
+  const std::int64_t programs;     // in the grid
   const std::int64_t mostInFlight;
   std::int64_t started = 0;
   std::int64_t ended = 0;

@@ -35,7 +35,7 @@ Engine::Served Engine::serve(Lock &lock, IdleRule &idle) {
   }
   if (idle.isPatient() && running == 0) {
     listWaits();
-    publish(isSpinningInVain);
+    publish(isSpinningInVain || isAnythingPending());
     if (blockedSince == 0) {
       blockedSince = monotonicNanoseconds();
     }
@@ -57,6 +57,14 @@ Engine::Served Engine::serve(Lock &lock, IdleRule &idle) {
 bool Engine::letProgress() {
   return std::ranges::any_of(inFlight,
                              [](Lane *lane) { return !lane->isRunning && lane->progress(); });
+}
+
+/// Whether something may still happen by itself: a step of a stream, whose wait no table has, or
+/// what the strict mode has kept.
+bool Engine::isAnythingPending() const {
+  return !steps.empty() || (Strict::isOn() && std::ranges::any_of(inFlight, [](Lane *lane) {
+                              return lane->deferred() && lane->deferred()->mayProgress();
+                            }));
 }
 
 /// The program whose turn it is: those in flight one after the other, and after each round the

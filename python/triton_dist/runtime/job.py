@@ -14,6 +14,7 @@ import multiprocessing.util
 import os
 import secrets
 import sys
+import threading
 import time
 import warnings
 import weakref
@@ -21,7 +22,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from triton_dist import env
-from triton_dist.runtime import launches, native, rendezvous
+from triton_dist.runtime import deadlock, launches, native, rendezvous
+from triton_dist.runtime.deadlock import DeadlockError
 from triton_dist.runtime.heap import SymmetricHeap
 from triton_dist.runtime.native import HostState
 from triton_dist.runtime.peers import Peers
@@ -43,6 +45,14 @@ _WORD_BYTES = 8
 _NE = 1
 _GE = 3
 _SET = 0
+
+
+_HOST_WORDS = {
+    HostState.SYNCHRONIZES: "waits for its own kernels",
+    HostState.IN_SHMEM: "is in a call of aclshmem",
+    HostState.IN_HCCL: "is in a collective of hccl",
+    HostState.EXITED: "has exited",
+}
 
 
 class PeerGoneError(RuntimeError):
@@ -99,6 +109,7 @@ class Job:
         that it waits for has gone; other waits fail when all other ranks have, since any of them might signal.
         """
         self._peers.look()
+        self.check_deadlock()
         if not self._peers.gone:
             return
         if self._alone_since is None and self._peers.all_gone():
@@ -106,12 +117,43 @@ class Job:
         alone = self._alone_since is not None and time.monotonic() - self._alone_since >= _ALONE_SECONDS
         for wait in self._library.describe_waits():
             missing = self._peers.missing(wait.get("missing_pes") or [])
+            # Where nobody else can go on either, a look at all ranks says more, and comes sooner.
+            if missing and wait["kernel"] and wait["seconds"] < _ALONE_SECONDS:
+                continue
             if not missing and alone and wait["seconds"] >= _ALONE_SECONDS:
                 missing = sorted(self._peers.gone)
             if missing:
                 raise PeerGoneError(
                     f"rank {self.rank} waits in {_describe_wait(wait)}, but {self._peers.describe(missing)}"
                 )
+
+    def check_deadlock(self) -> None:
+        """Raises DeadlockError once it is certain that no rank can go on, on every rank with the same text.
+
+        To be called by a wait in a host state other than RUNS, each time that its end is not there.
+        """
+        if self._are_others_running():
+            return
+        text = self._library.verdict()
+        if not text and self._library.look(self._peers.have_exited(self.world_size)):
+            ranks = [self._state_of(rank) for rank in range(self.world_size)]
+            # Where ranks have gone and only hosts wait for them, PeerGoneError says how they went.
+            if not self._peers.gone or any(wait["kernel"] for state in ranks for wait in state.waits):
+                self._library.judge(deadlock.verdict(ranks))
+                text = self._library.verdict()
+        if text:
+            launches.give_up()
+            raise DeadlockError(text)
+
+    def _are_others_running(self) -> bool:
+        """Whether this process has threads of Python's that may still do something."""
+        own = threading.current_thread()
+        return any(thread is not own and not thread.name.startswith("triton-dist-") for thread in threading.enumerate())
+
+    def _state_of(self, rank: int) -> deadlock.RankState:
+        left = self._peers.gone.get(rank)
+        host = _HOST_WORDS.get(self._library.peer_host_state(rank), "runs") if left is None else left
+        return deadlock.RankState(rank, self._library.peer_waits(rank), host, left is not None)
 
     def _wait(self, what: str, ready: Callable[[int], bool], needed: Iterable[int] | None) -> None:
         """Waits in slices until `ready(slice_ns)`.
@@ -128,6 +170,7 @@ class Job:
         `needed` are the ranks without which it cannot become ready; None: any other rank may make it so.
         """
         self._peers.look()
+        self.check_deadlock()
         missing = self._peers.missing(needed)
         # The last thing that a rank did may have been what this one waits for.
         if missing and not ready(0):

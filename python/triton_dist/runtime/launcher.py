@@ -50,6 +50,9 @@ class SimulatedNPULauncher:
         passed = [index for index in range(len(names)) if index not in constexprs]
         kept = [(position, index) for position, index in enumerate(passed) if index not in constants]
         self._slots = [(position, names[index], src.signature[names[index]]) for position, index in kept]
+        # What a report calls the memory that a program waits for.
+        self._names_buffer = ctypes.create_string_buffer(",".join(names[index] for _, index in kept).encode())
+        self._names_address = ctypes.addressof(self._names_buffer)
         self._tail = (cores.aic, cores.aiv, len(kept), 0)
         layout = native.LAUNCH.format + "".join(_slot_format(kind, name) for _, name, kind in self._slots)
         self._pack = struct.Struct(layout).pack
@@ -76,7 +79,8 @@ class SimulatedNPULauncher:
         file, line = _launch_place()
         grid = (grid_x, grid_y, grid_z)
         try:
-            packed = self._pack(function, self._name_address, file, 0, stream, line, *grid, *self._tail, *values)
+            head = (function, self._name_address, file, 0, self._names_address, stream, line)
+            packed = self._pack(*head, *grid, *self._tail, *values)
         except struct.error as error:
             raise TypeError(f"an argument of {self._name} does not fit its type: {error}") from error
         if self._compile_only or not (grid_x and grid_y and grid_z):

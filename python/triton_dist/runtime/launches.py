@@ -80,14 +80,19 @@ def host_state(state: HostState) -> Iterator[None]:
         loaded.host_state(before)
 
 
+def look() -> None:
+    """What every wait of the host does now and then; raises what ends the wait."""
+    if _watch is not None:
+        _watch()
+
+
 def _wait(ready: Callable[[int], bool]) -> None:
     # Most waits are short, and nobody asks what a host does for so little time.
     if ready(_SHORT_NS):
         return
     with host_state(HostState.SYNCHRONIZES):
         while not ready(SLICE_NS):
-            if _watch is not None:
-                _watch()
+            look()
 
 
 def synchronize() -> None:
@@ -96,6 +101,7 @@ def synchronize() -> None:
     Raises:
         NativeError: a kernel has failed, in whatever stream; the text has its line and that of its launch.
         PeerGoneError: a kernel waits for ranks that are not there any more.
+        DeadlockError: no rank can go on.
     """
     if is_loaded():
         _wait(library().synchronize)
@@ -117,12 +123,12 @@ def _synchronize_unless_blocked(nanoseconds: int) -> bool:
     loaded = library()
     if loaded.unfinished() == 0:
         return True
-    with host_state(HostState.SYNCHRONIZES):
-        while not loaded.synchronize(min(SLICE_NS, nanoseconds)):
-            if loaded.blocked_ns() > nanoseconds:
-                return False
-            if _watch is not None:
-                _watch()
+    # Not HostState.SYNCHRONIZES: the host goes on whatever the launches do.
+    while not loaded.synchronize(min(SLICE_NS, nanoseconds)):
+        if loaded.blocked_ns() > nanoseconds:
+            return False
+        if _watch is not None:
+            _watch()
     return True
 
 

@@ -12,14 +12,16 @@ import functools
 import json
 import struct
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ABI_VERSION = 2
 
-LAUNCH = struct.Struct("=QQQQq8i")
-"""tdist_launch: function, addresses of the kernel's name, of the launching file's name and of the arguments (0: they
-follow), stream, line, grid (x, y, z), cube and vector cores that a program takes, number of arguments, 0."""
+LAUNCH = struct.Struct("=QQQQQq8i")
+"""tdist_launch: function, addresses of the kernel's name, of the launching file's name, of the arguments (0: they
+follow) and of their names, stream, line, grid (x, y, z), cube and vector cores that a program takes, number of
+arguments, 0."""
 
 
 class NativeError(RuntimeError):
@@ -87,6 +89,11 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "tdist_rt_trace_begin": (_INT, [_INT]),
     "tdist_rt_trace_end": (None, []),
     "tdist_rt_trace_host": (None, [_TEXT, _LONG, _LONG, _POINTER, _INT, _LONG, _LONG, _INT]),
+    "tdist_rt_look": (_INT, [_TEXT, _INT]),
+    "tdist_rt_judge": (_INT, [_TEXT]),
+    "tdist_rt_verdict": (_LONG, [ctypes.c_char_p, _LONG]),
+    "tdist_rt_peer_waits": (_INT, [_INT, ctypes.c_char_p, _LONG]),
+    "tdist_rt_peer_host_state": (_INT, [_INT]),
     "tdist_rt_describe_waits": (_LONG, [ctypes.c_char_p, _LONG]),
 }
 
@@ -294,16 +301,47 @@ class Library:
         now = time.monotonic_ns()
         self._library.tdist_rt_trace_host(name.encode(), begin_ns, now, address, pe, bytes_, value, op)
 
+    def look(self, exited: bytes) -> bool:
+        """Whether no rank of the job can go on. `exited` has a byte for each rank: not 0 where its host has ended.
+
+        To be called each time that a wait of the host, in a state other than RUNS, finds its end not there.
+        """
+        return self._check(self._library.tdist_rt_look(exited, len(exited))) == 1
+
+    def judge(self, text: str) -> None:
+        """Make `text` what all ranks are told; the first one stays."""
+        self._check(self._library.tdist_rt_judge(text.encode()))
+
+    def verdict(self) -> str:
+        """What all ranks are told; "" as long as there is nothing."""
+        return self._text(self._library.tdist_rt_verdict)
+
+    def peer_host_state(self, pe: int) -> HostState:
+        """What the host of PE `pe` does."""
+        return HostState(self._check(self._library.tdist_rt_peer_host_state(pe)))
+
+    def peer_waits(self, pe: int) -> list[dict[str, Any]]:
+        """What :meth:`describe_waits` gives on PE `pe`."""
+        return _waits(self._text(functools.partial(self._library.tdist_rt_peer_waits, pe)))
+
     def describe_waits(self) -> list[dict[str, Any]]:
         """What this process's programs and host calls wait for now. May be called from any thread."""
+        return _waits(self._text(self._library.tdist_rt_describe_waits))
+
+    def _text(self, function: Callable[[Any, int], int]) -> str:
+        """The text that a function writes, which says how much room it needs."""
         capacity = 1 << 16
         while True:
             buffer = ctypes.create_string_buffer(capacity)
-            needed = self._check(self._library.tdist_rt_describe_waits(buffer, capacity))
+            needed = self._check(function(buffer, capacity))
             if needed <= capacity:
-                waits: list[dict[str, Any]] = json.loads(buffer.value.decode(errors="replace") or "[]")
-                return waits
+                return buffer.value.decode(errors="replace")
             capacity = needed
+
+
+def _waits(text: str) -> list[dict[str, Any]]:
+    waits: list[dict[str, Any]] = json.loads(text or "[]")
+    return waits
 
 
 @functools.cache

@@ -14,11 +14,13 @@ class Peers:
 
     Attributes:
         gone: ranks that are not there any more, with how they ended.
+        exited: those of them whose host does nothing any more; one that has finalized may.
     """
 
     def __init__(self, rank: int, pids: list[int], pidfds: list[int], status: StatusPage) -> None:
         """Takes over `pidfds`; both lists are by rank, this one included."""
         self.gone: dict[int, str] = {}
+        self.exited: set[int] = set()
         self._rank = rank
         self._pids = pids
         self._pidfds = pidfds
@@ -32,6 +34,7 @@ class Peers:
         """Notes the ranks that have ended or left since the last look."""
         for fd, _ in self._poll.poll(0):
             self._poll.unregister(fd)
+            self.exited.add(self._rank_of[fd])
             self._note(self._rank_of[fd])
         for peer in self._rank_of.values():
             if peer not in self.gone and self._status.state(peer)[0] is not State.MEMBER:
@@ -43,9 +46,14 @@ class Peers:
         if state is State.FINALIZED:
             self.gone[peer] = f"{who} has finalized shmem"
         elif state is State.EXITED:
+            self.exited.add(peer)
             self.gone[peer] = f"{who} left without aclshmem_finalize" + (f" ({text})" if text else "")
         else:
             self.gone[peer] = f"{who} has died without aclshmem_finalize, killed or crashed"
+
+    def have_exited(self, world_size: int) -> bytes:
+        """A byte for each rank: 1 where its process has ended, or has announced that it does nothing more."""
+        return bytes(int(rank in self.exited) for rank in range(world_size))
 
     def all_gone(self) -> bool:
         """Whether there were other ranks, and none of them is left."""

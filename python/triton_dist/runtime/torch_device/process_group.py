@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -12,6 +13,9 @@ from torch.futures import Future
 
 from triton_dist.runtime import launches
 from triton_dist.runtime.native import HostState
+
+# How long a collective is waited for before a look at the other ranks.
+_LOOK_SECONDS = 0.05
 
 
 class HcclWork(dist.Work):
@@ -36,6 +40,9 @@ class HcclWork(dist.Work):
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Blocks until the collectives are done; an error of theirs comes out here."""
         with launches.host_state(HostState.IN_HCCL):
+            if not timeout:
+                for work in self._works:
+                    _look_until_done(work)
             results = [work.wait(timeout) for work in self._works]
         self._call_finish()
         return all(results)
@@ -81,6 +88,18 @@ class HcclWork(dist.Work):
             return self._outputs
 
         return torch.futures.collect_all([work.get_future() for work in self._works]).then(value)
+
+
+def _look_until_done(work: dist.Work) -> None:
+    """Waits for a collective, and looks now and then whether the other ranks can still come to it."""
+    try:
+        future = work.get_future()
+    except RuntimeError:
+        return  # gloo's send and recv have none
+    done = threading.Event()
+    future.add_done_callback(lambda _: done.set())
+    while not done.wait(_LOOK_SECONDS):
+        launches.look()
 
 
 def _join(works: Sequence[HcclWork]) -> HcclWork:
