@@ -68,7 +68,7 @@ TEST_F(Describe, TellsWhatAProgramWaitsFor) {
   const LoneJob job;
   const std::uint64_t signals = allocate(0, 8 * kSlotBytes);
   std::atomic_ref(*pointer<std::int64_t>(signals)).store(5);
-  *pointer<std::int64_t>(signals + kSlotBytes) = 4;
+  std::atomic_ref(*pointer<std::int64_t>(signals + kSlotBytes)).store(4);
   Launched launched(waitForThree, {5, 1, 1}, {signals}, /*cores=*/2);
   EXPECT_EQ(launched.run(5'000'000), 1);
   const std::string text = waits();
@@ -93,10 +93,10 @@ TEST_F(Describe, FollowsTheWait) {
   std::atomic_ref(*pointer<std::int64_t>(signals)).store(7);
   EXPECT_THAT(waits(), HasSubstr(R"("has": 7)")) << "the value now";
   std::atomic_ref(*pointer<std::int64_t>(signals)).store(5);
-  *pointer<std::int64_t>(signals + kSlotBytes) = 5;
+  std::atomic_ref(*pointer<std::int64_t>(signals + kSlotBytes)).store(5);
   EXPECT_EQ(launched.run(5'000'000), 1);
   EXPECT_THAT(waits(), AllOf(HasSubstr(R"("pe_offset": 128)"), HasSubstr(R"("index": 2)")));
-  *pointer<std::int64_t>(signals + 2 * kSlotBytes) = 5;
+  std::atomic_ref(*pointer<std::int64_t>(signals + 2 * kSlotBytes)).store(5);
   EXPECT_EQ(launched.finish(), 0);
   EXPECT_EQ(waits(), "[]");
 }
