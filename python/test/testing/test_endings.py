@@ -25,7 +25,9 @@ def fake_session(rank):
     module = types.ModuleType("triton_dist.runtime.session")
     module.describe_waits = lambda: [{
         "kernel": "consumer_kernel", "program": [rank, 0, 0], "file": "/somewhere/test_ring.py", "line": 41,
-        "primitive": "wait", "address": 140000, "pe_offset": 128, "wanted": 1, "has": 0, "seconds": 1.25,
+        "primitive": "wait", "address": 140000, "pe_offset": 128, "compare": "==", "wanted": 1, "has": 0,
+        "missing_pes": None, "index": 0, "count": 1, "queued": 0, "width": 8, "object": "signals", "object_offset": 128,
+        "allocation": {"offset": 0, "bytes": 512}, "last_writer": None, "near": [], "seconds": 1.25,
     }]
     sys.modules["triton_dist.runtime.session"] = module
 
@@ -70,9 +72,20 @@ def test_a_timeout_shows_stacks_and_waits(suite: Suite) -> None:
 
     told = section(output, "test_marker")
     assert told.startswith("time-out: ranks 0-2 of 4 were not done 3 s after the test got its NPUs\n")
+    awaited, seconds = ("signals[2]", "(+128 B of 512)"), "1.25 s"
     table = [line.split("  ") for line in told.splitlines() if "consumer_kernel" in line]
     assert [[cell.strip() for cell in row if cell] for row in table] == [
-        [str(rank), f"({rank},0,0)", "consumer_kernel", "test_ring.py:41", "wait heap+128 B", "1", "0", "1.2 s"]
+        [
+            str(rank),
+            f"({rank},0,0)",
+            "consumer_kernel",
+            "test_ring.py:41 wait",
+            *awaited,
+            "== 1",
+            "0",
+            "never",
+            "1.25 s",
+        ]
         for rank in (0, 1, 3)
     ]
     stacks = re.split(r"^-+ rank (\d) of 4 -+$", told, flags=re.MULTILINE)[1:]

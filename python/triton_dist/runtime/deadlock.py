@@ -42,6 +42,11 @@ def verdict(ranks: Sequence[RankState]) -> str:
     return "\n".join([title, "", table(ranks), *_hint_lines(ranks)])
 
 
+def suspicion(ranks: Sequence[RankState]) -> str:
+    """The same of ranks that may still go on: host code runs on some of them."""
+    return "\n".join([table(ranks), *_hint_lines(ranks)])
+
+
 def table(ranks: Sequence[RankState]) -> str:
     """One line for each program and host call that waits, and for each rank of which none does."""
     rows: list[tuple[str, ...]] = [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from _pytest.outcomes import Failed
 
+from triton_dist.runtime import deadlock
 from triton_dist.testing.ranks.record import JobRecord, RankRecord
 
 _WIDTH = 80
@@ -136,9 +136,9 @@ def _timeout_text(record: JobRecord, timeout: float) -> str:
     who = _ranks(running)
     verb = "was" if len(running) == 1 else "were"
     parts = [f"time-out: {who} of {len(record.ranks)} {verb} not done {timeout:g} s after the test got its NPUs"]
-    waits = [(r.rank, wait) for r in record.ranks for wait in r.waits]
-    if waits:
-        parts += [_rule("what the ranks waited for"), wait_table(waits)]
+    states = [deadlock.RankState(r.rank, r.waits, "did something else") for r in record.ranks]
+    if any(state.waits for state in states):
+        parts += [_rule("what the ranks waited for, perhaps in vain"), deadlock.suspicion(states)]
     for r in record.ranks:
         parts += [_rule(f"rank {r.rank} of {len(record.ranks)}"), _stacks_of(r)]
     return "\n".join(parts)
@@ -151,40 +151,6 @@ def _stacks_of(r: RankRecord) -> str:
     if r.status is not None and not r.ended_by_us:
         return "it had exited"
     return without_our_frames(r.crash) or "no answer: not even its signal handlers ran"
-
-
-def wait_table(waits: Iterable[tuple[int, dict[str, Any]]]) -> str:
-    """One line for each program or host call that waits, rank by rank.
-
-    Args:
-        waits: pairs of a rank and one of the dictionaries of `triton_dist.runtime.session.describe_waits`.
-    """
-    rows = [("rank", "program", "kernel", "at", "waits for", "wants", "has", "since")]
-    for rank, wait in waits:
-        program, seconds = wait.get("program"), wait.get("seconds")
-        place = f"{os.path.basename(wait['file'])}:{wait.get('line', '?')}" if wait.get("file") else ""
-        offset = wait.get("pe_offset")
-        target = f" heap+{offset} B" if isinstance(offset, int) else ""
-        rows.append(
-            (
-                str(rank),
-                f"({','.join(map(str, program))})" if isinstance(program, (list, tuple)) else str(program or "host"),
-                str(wait.get("kernel") or ""),
-                place,
-                f"{wait.get('primitive') or ''}{target}",
-                _value(wait.get("wanted")),
-                _value(wait.get("has")),
-                f"{seconds:.1f} s" if isinstance(seconds, (int, float)) else "",
-            )
-        )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
-
-
-def _value(value: object) -> str:
-    return "" if value is None else str(value)
 
 
 # --------------------------------------------------------------------------------------------- words
