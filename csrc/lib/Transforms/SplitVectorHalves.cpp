@@ -374,8 +374,8 @@ struct SplitVectorHalves : tdist::impl::SplitVectorHalvesBase<SplitVectorHalves>
     });
     if (asksForCount)
       return emitError(tdist::kernelLocation(asksForCount->getLoc()))
-             << "sub_vec_num() is a constant, made before it is known that this kernel uses tl.dot: "
-                "write 2, the number of vector cores of a mixed kernel";
+             << "sub_vec_num() is a constant, made before it is known that this kernel uses "
+                "tl.dot: write 2, the number of vector cores of a mixed kernel";
     return asksForCore ? Splitter(function).split() : success();
   }
 };
