@@ -12,6 +12,7 @@ from triton.runtime import interpreter as stock
 
 from triton_dist.interpreter import cores, turns
 from triton_dist.interpreter.turns import Launch
+from triton_dist.runtime import launches
 
 Grid = Sequence[int] | Callable[[dict[str, Any]], Sequence[int]]
 
@@ -65,6 +66,8 @@ class InterpretedFunction(stock.InterpretedFunction):  # type: ignore[misc]
             name: value if name in constants else stock._implicit_cvt(value)
             for name, value in bound.items()
         }
+        # Streams may still have transfers to do that were asked for before.
+        launches.synchronize()
         x, y, z = (*extents, 1, 1)[:3]
         Launch(self.__name__, lambda: code(**values), (x, y, z), cores.of(self), cores.uses_cube(self)).run()
 
