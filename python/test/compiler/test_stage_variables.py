@@ -177,11 +177,33 @@ def test_remarks_name_source_lines(monkeypatch: pytest.MonkeyPatch, capfd: pytes
     assert f"remark: {Path(__file__).name}:{line}:" in capfd.readouterr().err.replace(f"{Path(__file__).parent}/", "")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TRITON_DEBUG",
+        "TRITON_ENABLE_LLVM_DEBUG",
+        "TRITON_PRINT_AUTOTUNING",
+        "TRITON_ALWAYS_COMPILE",
+        "TRITON_ASCEND_COMPILE_SPEED_OPT",
+        "TRITON_DISABLE_LINE_INFO",
+        "TRITON_ALL_BLOCKS_PARALLEL",
+        "TRITON_KERNEL_DUMP",
+        "TRITON_KERNEL_OVERRIDE",
+        "MLIR_ENABLE_TIMING",
+    ],
+)
+def test_a_bad_value_ends_the_launch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it is Triton that reads the variable, and would take the value for "off"."""
+    monkeypatch.setenv(name, "maybe")
+    with pytest.raises(env.EnvironmentVariableError, match=f"{name}='maybe' is not allowed"):
+        run(thrice)
+
+
 def test_reproducers_can_be_run_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_REPRODUCER_PATH", str(home / "again"))
+    monkeypatch.setenv("TRITON_REPRODUCER_PATH", str(home / "new" / "again"))
     _, compiled = run(thrice)
     for stage in ("llvmdialect", "so"):
-        command = shlex.split((home / f"again.{stage}.mlir").read_text().partition("\n")[0].removeprefix("// "))
+        command = shlex.split((home / "new" / f"again.{stage}.mlir").read_text().partition("\n")[0].removeprefix("// "))
         output = home / f"made.{stage}"
         subprocess.run([*command, "-o", output], check=True)
         assert output.stat().st_size > 0

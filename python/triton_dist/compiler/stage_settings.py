@@ -79,12 +79,28 @@ def check_locations() -> None:
         raise KernelCompileError(f"USE_IR_LOC={stage} is not possible on simulated NPUs: use USE_IR_LOC=ttir")
 
 
+_READ_BY_TRITON: tuple[env.Variable[bool], ...] = (
+    env.TRITON_DEBUG,
+    env.TRITON_ENABLE_LLVM_DEBUG,
+    env.TRITON_PRINT_AUTOTUNING,
+    env.TRITON_ALWAYS_COMPILE,
+    env.TRITON_ASCEND_COMPILE_SPEED_OPT,
+    env.TRITON_DISABLE_LINE_INFO,
+    env.TRITON_ALL_BLOCKS_PARALLEL,
+)
+
+
 def fingerprint() -> str:
     """What these variables ask, beside those that Triton's own cache knows of.
 
     It is part of the key of Triton's cache: a kernel is compiled anew when one of them changes, so that a dump or a
     remark that is asked for appears, and what was made with an override is not taken without it.
+
+    Raises:
+        EnvironmentVariableError: a variable that Triton reads holds what it may not: Triton would take it for "off".
     """
+    for variable in _READ_BY_TRITON:
+        variable.get()
     asked = [lowering(kernel=""), code_generation(fusion=False), env.TRITON_REPRODUCER_PATH.text()]
     if env.TRITON_KERNEL_DUMP.get():
         asked.append(f"dump {env.TRITON_DUMP_DIR.get()}")

@@ -58,6 +58,7 @@ def _leave_reproducer(stage: str, command: Sequence[str | Path], source: Path) -
     if path is not None:
         copy = path.with_name(f"{path.name}.{stage}.mlir")
         line = shlex.join(str(copy if word == source else word) for word in command)
+        copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(f"// {line}\n{source.read_text()}")
 
 
