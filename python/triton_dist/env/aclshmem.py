@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import kinds
-from .variable import BOTH, HARDWARE, IP_PORT, RUN, UNIQUE_ID, UNREAD, Declare
+from .variable import BOTH, HARDWARE, IP_PORT, RUN, UNIQUE_ID, Declare
 
 _aclshmem = Declare("aclshmem", RUN, acts_on=BOTH)
 
@@ -81,8 +81,6 @@ SHMEM_CYCLE_PROF_PE = _aclshmem(
     kinds.integer(0),
     unset="none: no profile",
     since="aclshmem 1.0.0",
-    acts_on=HARDWARE,
-    note=UNREAD,
     meaning="The one PE whose cycles are profiled.",
 )
 SHMEM_HOME_PATH = _aclshmem(

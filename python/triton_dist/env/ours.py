@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import kinds
-from .variable import BOTH, HARDWARE, NOTHING, RUN, SIMULATED, UNREAD, Declare
+from .variable import BOTH, HARDWARE, RUN, SIMULATED, Declare
 
 _ours = Declare("triton-dist", RUN, acts_on=SIMULATED)
 
@@ -75,8 +75,6 @@ TRITON_DIST_TRACE = _ours(
     "TRITON_DIST_TRACE",
     kinds.FILE,
     since="0.1.0",
-    acts_on=NOTHING,
-    note=UNREAD,
     meaning="File into which the events of all ranks are written as a trace.",
 )
 TRITON_DIST_SESSION = _ours(
