@@ -73,4 +73,6 @@ def test_a_row_that_is_chosen_is_printed_and_written(tmp_path: Path) -> None:
 def test_an_unknown_row_is_refused_with_those_there_are() -> None:
     result = bench("lunch")
     assert result.returncode == 2
-    assert "no row lunch: choose from pingpong, launch, fibers, ranks" in result.stderr
+    assert (
+        "no row lunch: choose from warm, makespan, overhead, pingpong, launch, fibers, ranks, harness" in result.stderr
+    )

@@ -14,12 +14,15 @@ from triton_dist import env
 
 PAGE = (Path(__file__).parents[3] / "docs" / "testing.md").read_text()
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+EXAMPLE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
 BACKTICKED = re.findall(r"`(TRITON_DIST_\w+|ASCEND_\w+)", PAGE)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_run(command: str, tmp_path: Path) -> None:
     (tmp_path / "test_nothing.py").write_text("def test_nothing(): pass\n")
+    if "test_sum.py" in command:
+        (tmp_path / "test_sum.py").write_text(EXAMPLE)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     program, *arguments = shlex.split(command, comments=True)
     call = {"pytest": [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"], "python": [sys.executable]}[program]

@@ -76,6 +76,8 @@ class Suite:
                 "pytest",
                 "-p",
                 "no:cacheprovider",
+                "-p",
+                "no:randomly",
                 "-ofaulthandler_timeout=120",
                 f"--basetemp={next(self._basetemps)}",
                 *args,

@@ -103,6 +103,8 @@ def waits(rank, world_size, folder):
     time.sleep(1000)
 
 def test_waits(dist_test):
+    with open(os.path.dirname(__file__) + "/worker", "w") as file:
+        file.write(str(os.getpid()))
     dist_test(waits, world_size=4, backend="gloo", args=(os.path.dirname(__file__) + "/pids",))
 
 def returns(rank, world_size):
@@ -133,7 +135,7 @@ class Run:
     @property
     def worker(self) -> int:
         """The process that runs the test: pytest, or its xdist worker."""
-        return parent_of(self.zygote)
+        return int((self.suite.path / "worker").read_text())
 
     def output(self) -> str:
         output, _ = self.process.communicate(timeout=PATIENCE)
@@ -224,3 +226,30 @@ def test_the_time_for_a_lease_is_not_the_tests(suite: Suite) -> None:
     output, _ = second.communicate(timeout=PATIENCE)
     assert "1 passed" in output, output
     suite.check_nothing_left(0.5)
+
+
+NO_MEMORY = """
+import pytest
+import shmem as ash
+
+def initialises(rank, world_size, size):
+    attributes = ash.InitAttr()
+    attributes.my_rank, attributes.n_ranks = rank, world_size
+    attributes.local_mem_size, attributes.ip_port = size, "tcp://127.0.0.1:8666"
+    ash.aclshmem_init(attributes)
+    ash.aclshmem_finalize()
+
+@pytest.mark.dist
+@pytest.mark.parametrize("size", [1 << 50, 1 << 20])
+def test_heap(dist_test, size):
+    dist_test(initialises, args=(size,))
+"""
+
+
+def test_no_memory_for_a_heap(suite: Suite) -> None:
+    suite.write("test_memory.py", NO_MEMORY)
+    result = suite.run("--color=no")
+    result.assert_outcomes(failed=1, passed=1)
+    told = section(result.stdout.str(), rf"test_heap\[{1 << 50}\]")
+    assert re.match(r"rank \d of 2: ", told)
+    assert "memory" in told

@@ -153,7 +153,7 @@ def test_daemons(dist_test, tmp_path):
 
 def section(output: str, test: str) -> str:
     """What pytest reports of one failed test."""
-    found = re.search(rf"^_+ {test} _+$\n(.*?)(?=^_+ test_\w+ _+$|^=+ )", output, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^_+ {test} _+$\n(.*?)(?=^_+ test_\S+ _+$|^=+ )", output, re.MULTILINE | re.DOTALL)
     assert found, f"no report of {test}"
     return found[1]
 

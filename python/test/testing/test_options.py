@@ -78,7 +78,16 @@ def test_wrong_options_are_one_line(suite: Suite, option: str, complaint: str) -
 def test_help_shows_options_and_marker(suite: Suite) -> None:
     result = suite.run("--help")
     result.stdout.fnmatch_lines(
-        ["*--npus=NPUS*", "*--dist-timeout=SECONDS*", "*--sim-strict*", "*--sim-seed=SEED*", "*dist_timeout*"]
+        [
+            "*--npus=NPUS*",
+            "*--dist-timeout=SECONDS*",
+            "*--sim-strict*",
+            "*--sim-seed=SEED*",
+            "*--no-warm-ranks*",
+            "*--pdb-rank=RANK*",
+            "*--dist-artifacts=DIR*",
+            "*dist_timeout*",
+        ]
     )
     suite.run("--markers").stdout.fnmatch_lines(["@pytest.mark.dist(*timeout*"])
 

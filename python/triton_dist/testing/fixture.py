@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
+import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
 
 from triton_dist import env
+from triton_dist.runtime import backend
+from triton_dist.testing import artifacts, terminal, time_limits
+from triton_dist.testing.hardware_report import hardware_texts
 from triton_dist.testing.leases.errors import LeaseError
 from triton_dist.testing.leases.pool import Lease
 from triton_dist.testing.options import MarkerArguments, checked_world_size
-from triton_dist.testing.ranks import modules, rewriting
+from triton_dist.testing.ranks import coverage_data, modules, rewriting
 from triton_dist.testing.ranks.client import ZygoteError
 from triton_dist.testing.ranks.job import MOST_RANKS, Job
 from triton_dist.testing.ranks.task import Task, TaskError, module_names, pickled_call
-from triton_dist.testing.report import judge, sections
+from triton_dist.testing.report import RanksFailed, judge, sections
 from triton_dist.testing.usage import record_use
 
 if TYPE_CHECKING:
@@ -58,34 +63,70 @@ class DistTest:
         try:
             marker = MarkerArguments.of(self._item)
             count = marker.world_size if world_size is None else checked_world_size(world_size)
-            self._run(fn, count, backend, tuple(args), marker.timeout)
+            self._run(fn, count, backend, tuple(args), marker)
         except (LeaseError, TaskError, ValueError, ZygoteError) as error:
             raise pytest.fail.Exception(f"dist_test: {error}", pytrace=False) from None
 
     def _run(
-        self, fn: Callable[..., object], world_size: int, backend: str, args: tuple[object, ...], timeout: float
+        self,
+        fn: Callable[..., object],
+        world_size: int,
+        backend: str,
+        args: tuple[object, ...],
+        marker: MarkerArguments,
     ) -> None:
         __tracebackhide__ = True
         if world_size > MOST_RANKS:
             raise ValueError(f"world_size is {world_size}: one host can run up to {MOST_RANKS} ranks of a test")
         call = pickled_call(fn, args)
+        with time_limits.suspended(self._item):
+            self._run_on_lease(fn, call, world_size, backend, marker)
+
+    def _run_on_lease(
+        self, fn: Callable[..., object], call: bytes, world_size: int, backend: str, marker: MarkerArguments
+    ) -> None:
+        __tracebackhide__ = True
         zygote = self._session.ready_zygote()
         lease = self._session.pool.acquire(world_size, self._session.check_parent, self._item.name)
         try:
             task = self._task(fn, call, world_size, backend, lease)
             captured = self._item.config.getoption("capture") != "no"
-            job = Job(zygote, lease, task, captured=captured)
+            warm = self._session.warm_ranks and not marker.fresh
+            job = Job(zygote, lease, task, captured=captured, warm=warm, terminal=terminal.of(self._item.config))
             try:
-                job.run(timeout, self._session.check_parent)
+                job.run(
+                    time_limits.limited(self._item, marker.timeout, chosen=marker.chose_timeout),
+                    self._session.check_parent,
+                )
             finally:
                 if (reason := job.record.why_npus_are_suspect()) is not None:
                     lease.suspect(reason)
-                record_use(self._item, lease)
+                reused = sum(record.reused for record in job.record.ranks)
+                record_use(self._item, lease, reused=reused, seed=task.seed)
                 for name, text in sections(job.record):
                     self._item.add_report_section("call", name, text)
         finally:
             lease.release()
-        judge(job.record)
+        try:
+            judge(job.record)
+        except RanksFailed as error:
+            self._keep_artifacts(error)
+            raise
+
+    def _keep_artifacts(self, error: RanksFailed) -> None:
+        directory: str | None = self._item.config.getoption("--dist-artifacts")
+        if directory is None:
+            return
+        pids = [rank.pid for rank in error.record.ranks if rank.pid is not None]
+        more = hardware_texts(pids) if backend.active() == "ascend" else {}
+        path = self._item.config.invocation_params.dir / directory
+        try:
+            folder = artifacts.write(path, self._item.nodeid, str(error), error.record, more)
+        except OSError as reason:
+            self._item.add_report_section("call", "artifacts", f"not written: {reason}")
+            return
+        self._item.user_properties.append(("artifacts", str(folder)))
+        self._item.add_report_section("call", "artifacts", str(folder))
 
     def _task(self, fn: Callable[..., object], call: bytes, world_size: int, backend: str, lease: Lease) -> Task:
         names = module_names(fn) | modules.conftests(self._item.config, self._item.path)
@@ -100,6 +141,10 @@ class DistTest:
             assertions=rewriting.settings_of(self._item.config),
             traceback_style=_traceback_style(self._item.config),
             call=call,
+            seed=_seed(self._item.nodeid),
+            coverage=coverage_data.settings_of(self._item.config),
+            terminal=terminal.has_one(self._item.config),
+            debugged=terminal.debugged_rank(self._item.config),
         )
 
 
@@ -120,6 +165,16 @@ def rank_environ(world_size: int, lease: Lease, npus: dict[str, str]) -> dict[st
         MASTER_PORT=lease.port,
         **lease.environ(),
     )
+
+
+def _seed(nodeid: str) -> int:
+    """A seed for the ranks' random numbers: the same again where something such as pytest-randomly seeds this process.
+
+    The test's own sequence of random numbers stays as it is.
+    """
+    generator = random.Random()
+    generator.setstate(random.getstate())
+    return zlib.crc32(f"{generator.getrandbits(32)} {nodeid}".encode())
 
 
 def _traceback_style(config: pytest.Config) -> str:

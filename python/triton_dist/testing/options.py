@@ -11,7 +11,10 @@ from triton_dist import env
 from triton_dist.testing.choice import Choice, Wish, choose, from_plain
 from triton_dist.testing.leases.inventory import Inventory
 
-MARKER = "dist(world_size=2, timeout=SECONDS): a test whose ranks run at once, one on each of its NPUs"
+MARKER = (
+    "dist(world_size=2, timeout=SECONDS, fresh=False): a test whose ranks run at once, one on each of its NPUs; "
+    "fresh=True: in processes that no other test has had"
+)
 # Where a worker of pytest-xdist finds what its controller has chosen.
 WORKER_INPUT = "triton_dist_npus"
 _CHOICE: pytest.StashKey[Choice] = pytest.StashKey()
@@ -57,6 +60,25 @@ def add_options(parser: pytest.Parser) -> None:
         default=None,
         help="seed of the choices that simulated NPUs are free to make, to replay a run in the strict mode. "
         "Default: TRITON_DIST_SIM_SEED, else a new one, which is shown.",
+    )
+    group.addoption(
+        "--no-warm-ranks",
+        action="store_true",
+        help="start the processes of each test's ranks anew, instead of keeping them for the next test that fits.",
+    )
+    group.addoption(
+        "--pdb-rank",
+        metavar="RANK",
+        type=int,
+        default=0,
+        help="with --pdb: the rank whose failure of a multi-rank test opens the debugger. Default: 0.",
+    )
+    group.addoption(
+        "--dist-artifacts",
+        metavar="DIR",
+        default=None,
+        help="a directory for all that is known of failed multi-rank tests: output and stacks of every rank, in full; "
+        "on real NPUs also what npu-smi and CANN's logs say.",
     )
     parser.addini(
         "dist_timeout", "default of --dist-timeout: seconds that the ranks of a test may take", default=_DEFAULT_TIMEOUT
@@ -136,10 +158,14 @@ class MarkerArguments:
     Attributes:
         world_size: how many ranks the test has if it does not say so when it starts them.
         timeout: how long they may take, in seconds.
+        chose_timeout: whether the marker says so.
+        fresh: whether the test wants processes that no other test has had.
     """
 
     world_size: int
     timeout: float
+    chose_timeout: bool
+    fresh: bool
 
     @classmethod
     def of(cls, item: pytest.Item) -> MarkerArguments:
@@ -151,13 +177,15 @@ class MarkerArguments:
         marker = item.get_closest_marker("dist")
         given = dict(marker.kwargs) if marker else {}
         world_size = given.pop("world_size", _DEFAULT_WORLD_SIZE)
-        given.pop("timeout", None)
+        chose_timeout = given.pop("timeout", None) is not None
+        fresh = given.pop("fresh", False)
         if given or (marker and marker.args):
             unknown = [*map(repr, marker.args if marker else ()), *given]
             raise ValueError(
-                f"marker dist does not know {', '.join(unknown)}: it takes world_size=COUNT, timeout=SECONDS"
+                f"marker dist does not know {', '.join(unknown)}: it takes world_size=COUNT, timeout=SECONDS "
+                "and fresh=True"
             )
-        return cls(checked_world_size(world_size), timeout_of(item))
+        return cls(checked_world_size(world_size), timeout_of(item), chose_timeout, bool(fresh))
 
 
 def timeout_of(item: pytest.Item) -> float:

@@ -15,6 +15,8 @@ import pytest
 from triton_dist import env
 from triton_dist.testing import options, usage
 from triton_dist.testing.leases.errors import LeaseError
+from triton_dist.testing.scheduling.demand import npus_wanted
+from triton_dist.testing.scheduling.history import History
 
 if TYPE_CHECKING:
     from triton_dist.testing.fixture import DistTest
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from triton_dist.testing.spawned import SpawnedRanks
 
 _RECORDER = pytest.StashKey[usage.UsageRecorder]()
+_HISTORY = pytest.StashKey[History]()
 _SPAWNED: pytest.StashKey[SpawnedRanks] = pytest.StashKey()
 _SESSION: pytest.StashKey[DistSession] = pytest.StashKey()
 
@@ -47,6 +50,13 @@ def pytest_configure(config: pytest.Config) -> None:
         _set_for_session(config, "TRITON_DIST_SIM_SEED", seed)
     config.stash[_RECORDER] = usage.UsageRecorder()
     config.pluginmanager.register(config.stash[_RECORDER], "triton-dist-usage")
+    if hasattr(config, "workerinput"):
+        return
+    config.stash[_HISTORY] = History(config)
+    if config.getoption("dist", "no") != "no":
+        from triton_dist.testing.controller import Controller
+
+        config.pluginmanager.register(Controller(config, config.stash[_HISTORY]), "triton-dist-controller")
 
 
 def _set_for_session(config: pytest.Config, name: str, value: object) -> None:
@@ -69,12 +79,29 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput[options.WORKER_INPUT] = dict(options.npus(node.config).plain)
 
 
+# Before xdist tells its controller that the collection is finished.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
-    if config.getoption("collectonly") or not any(_uses_our_fixture(item) for item in session.items):
+    _tell_controller(session)
+    if config.getoption("collectonly"):
         return
-    # Its imports go on while other tests run.
-    _session(config).start_zygote()
+    ours = any(_uses_our_fixture(item) for item in session.items)
+    if ours or (any(map(npus_wanted, session.items)) and _session(config).warm_ranks):
+        # Its imports go on while other tests run.
+        _session(config).start_zygote()
+
+
+def _tell_controller(session: pytest.Session) -> None:
+    """In an xdist worker: says which tests want NPUs. Then there will be a zygote for all workers."""
+    addresses = getattr(session.config, "workerinput", {})
+    if "triton_dist_demand" not in addresses:
+        return
+    from triton_dist.testing.scheduling.link import tell_demand
+    from triton_dist.testing.session import SHARED_ZYGOTE
+
+    if tell_demand(addresses["triton_dist_demand"], session.items):
+        session.config.stash[SHARED_ZYGOTE] = addresses["triton_dist_zygote"]
 
 
 def _uses_our_fixture(item: pytest.Item) -> bool:
@@ -162,6 +189,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.section(f"NPUs: {inventory.description}")
     for line in usage.summary_lines(totals, len(inventory.npus)):
         terminalreporter.write_line(line)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    history = session.config.stash.get(_HISTORY, None)
+    if history is not None:
+        history.learn(session.config.stash[_RECORDER].past())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

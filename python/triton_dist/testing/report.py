@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bdb
 import os
 from collections.abc import Sequence
 
@@ -29,6 +30,12 @@ class RanksFailed(Failed):
         self.record = record
 
 
+class DebuggedRanksFailed(RanksFailed, bdb.BdbQuit):
+    """Ranks of a test failed, and the user has looked at it: pytest asks for no second debugger after a BdbQuit."""
+
+    __module__ = "builtins"
+
+
 class RanksTimedOut(RanksFailed):
     """Ranks of a test were still running when their time was over."""
 
@@ -50,7 +57,8 @@ def judge(record: JobRecord) -> None:
     if failed and all(r.kind == "xfailed" for r in failed):
         pytest.xfail(failed[0].summary)
     if failed:
-        raise RanksFailed(_failure_text(record, failed), record)
+        kind = DebuggedRanksFailed if any(r.debugged for r in failed) else RanksFailed
+        raise kind(_failure_text(record, failed), record)
     if record.broken is not None:
         raise RanksFailed(record.broken, record)
     skipped = [r for r in record.ranks if r.kind == "skipped"]

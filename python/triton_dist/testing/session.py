@@ -6,10 +6,14 @@ import os
 
 import pytest
 
+from triton_dist.runtime import backend
 from triton_dist.testing.leases.directory import LeaseDirectory
 from triton_dist.testing.leases.pool import NpuPool
-from triton_dist.testing.options import inventory
+from triton_dist.testing.options import inventory, is_strict
 from triton_dist.testing.ranks.client import ZygoteClient
+
+# In an xdist worker: the address of the zygote that serves all workers of the run.
+SHARED_ZYGOTE: pytest.StashKey[str] = pytest.StashKey()
 
 
 class DistSession:
@@ -17,12 +21,19 @@ class DistSession:
 
     Attributes:
         pool: the NPUs of the host.
+        warm_ranks: whether rank processes are kept between tests, and forked where a suite spawns them itself. Not on
+            real NPUs: a process that has initialised its NPU is bound to it. Nor in the strict mode, whose seed counts
+            from the beginning of a process.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         worker = getattr(config, "workerinput", {}).get("workerid", "")
         self.pool = NpuPool(inventory(config), LeaseDirectory.of_this_host(), worker)
+        self.warm_ranks = (
+            backend.active() == "sim" and not config.getoption("--no-warm-ranks") and not is_strict(config)
+        )
         self._zygote: ZygoteClient | None = None
+        self._shared_zygote = config.stash.get(SHARED_ZYGOTE, None)
         # An xdist worker whose controller was killed is told of it only after its test; ranks should not run so long.
         self._parent = os.getppid() if hasattr(config, "workerinput") else None
 
@@ -31,8 +42,12 @@ class DistSession:
         if self._zygote is not None and not self._zygote.is_alive():
             self._zygote.close()
             self._zygote = None
+        if self._zygote is None and self._shared_zygote is not None:
+            self._zygote = ZygoteClient.connect(self._shared_zygote)
+            # Should it go, this process has its own from then on.
+            self._shared_zygote = None
         if self._zygote is None:
-            self._zygote = ZygoteClient()
+            self._zygote = ZygoteClient.start(kept=len(self.pool.inventory.npus))
         return self._zygote
 
     def ready_zygote(self) -> ZygoteClient:

@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from multiprocessing import connection
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 from triton_dist import env
 from triton_dist.testing.options import timeout_of
 from triton_dist.testing.ranks.adopted import AdoptedWorker, Descriptor
+from triton_dist.testing.ranks.client import ZygoteError
 from triton_dist.testing.ranks.inquiry import explain
+from triton_dist.testing.ranks.quick_spawn import QuickSpawn
 from triton_dist.testing.ranks.record import JobRecord, RankRecord
 from triton_dist.testing.ranks.wire import Channel, close_all, memory_file, read_text
 from triton_dist.testing.report import RanksTimedOut, timeout_error
@@ -87,10 +89,16 @@ class SpawnedRanks:
             __tracebackhide__ = True
             if nprocs < 1:
                 return original(fn, args, nprocs, join, daemon, start_method)
+            # First, for the time that it takes is not to be the lease's.
+            quick = self._quick_spawn() if start_method == "spawn" else None
             lease = self._session.pool.acquire(nprocs, self._while_waiting, self._item.name)
-            job = _SpawnedJob(self._item, lease)
+            job = _SpawnedJob(self._item, lease, quick)
             self._jobs.append(job)
-            with _environment({**self._session.pool.inventory.environ(lease.npus), **lease.environ()}), _nothing_left():
+            with (
+                _environment({**self._session.pool.inventory.environ(lease.npus), **lease.environ()}),
+                _nothing_left(),
+                quick.in_place() if quick is not None else nullcontext(),
+            ):
                 context = original(job.worker(fn), args, nprocs, False, daemon, start_method)
             job.watch(context, timeout_of(self._item))
             if not join:
@@ -103,6 +111,15 @@ class SpawnedRanks:
             return None
 
         return start_processes
+
+    def _quick_spawn(self) -> QuickSpawn | None:
+        """A quick way to spawn ranks; None where it is not wanted, or not known to be safe, as on real NPUs."""
+        if not self._session.warm_ranks:
+            return None
+        try:
+            return QuickSpawn(self._session.ready_zygote())
+        except ZygoteError:
+            return None
 
     def _while_waiting(self) -> None:
         self._session.check_parent()
@@ -119,7 +136,8 @@ class _SpawnedJob:
         record: what became of them; only kept for a time-out.
     """
 
-    def __init__(self, item: pytest.Item, lease: Lease) -> None:
+    def __init__(self, item: pytest.Item, lease: Lease, quick: QuickSpawn | None) -> None:
+        """`quick`: what starts the processes; None for multiprocessing's own way."""
         self.record = JobRecord([RankRecord(rank) for rank in range(len(lease.npus))])
         self._item = item
         self._lease = lease
@@ -130,6 +148,7 @@ class _SpawnedJob:
             ours, theirs = Channel.pair()
             self._channels.append(ours)
             self._theirs.append(theirs)
+        self._quick = quick
         self._context: Any = None
         self._over = threading.Event()
         self._watchdog: threading.Thread | None = None
@@ -177,11 +196,14 @@ class _SpawnedJob:
             self._kill()
             for process in self._context.processes:
                 process.join()
-            _end_groups(self._context.pids())
+            if self._quick is None:
+                _end_groups(self._context.pids())
             # torch leaves these behind where a rank failed.
             for file in self._context.error_files:
                 with suppress(FileNotFoundError):
                     os.unlink(file)
+        if self._quick is not None:
+            self._quick.end()
         for record, stacks in zip(self.record.ranks, self._stacks, strict=True):
             record.crash = read_text(stacks)
         close_all(self._stacks)

@@ -9,23 +9,31 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from triton_dist.testing.scheduling.history import Past
+
 if TYPE_CHECKING:
     from triton_dist.testing.leases.pool import Lease
 
 _USES: pytest.StashKey[list[Use]] = pytest.StashKey()
 # An attribute of reports. pytest-xdist carries these from workers to the controller.
 _ATTRIBUTE = "triton_dist_uses"
-# npus, began, ended: what survives the way from an xdist worker.
-Use = tuple[int, float, float]
+# NPUs, beginning, end, ranks that had served before: what survives the way from an xdist worker.
+Use = tuple[int, float, float, int]
 
 
-def record_use(item: pytest.Item, lease: Lease) -> None:
-    """Notes that `item` has had `lease` until now."""
+def record_use(item: pytest.Item, lease: Lease, *, reused: int = 0, seed: int | None = None) -> None:
+    """Notes that `item` has had `lease` until now.
+
+    Args:
+        reused: how many of its ranks had served another test before.
+        seed: of their random numbers.
+    """
     npus = len(lease.npus)
-    now = time.monotonic()
-    item.stash.setdefault(_USES, []).append((npus, lease.since, now))
+    item.stash.setdefault(_USES, []).append((npus, lease.since, time.monotonic(), reused))
     # For --junit-xml.
-    item.user_properties += [("world_size", npus), ("npus", ",".join(map(str, lease.npus)))]
+    worker = getattr(item.config, "workerinput", {}).get("workerid", "master")
+    properties = [("world_size", npus), ("npus", ",".join(map(str, lease.npus))), ("worker", worker)]
+    item.user_properties += properties + ([("seed", seed)] if seed is not None else [])
 
 
 def attach_uses(item: pytest.Item, report: pytest.TestReport) -> None:
@@ -42,7 +50,8 @@ class Totals:
 
     Attributes:
         tests: how many tests had NPUs.
-        ranks: how many ranks they started, altogether.
+        ranks: how many ranks they had, altogether.
+        reused: how many of these were processes that had served another test before.
         npu_seconds: the sum over tests of NPUs times seconds.
         makespan: seconds from the first lease to the last one's end.
         longest: the longest lease, in seconds.
@@ -51,6 +60,7 @@ class Totals:
 
     tests: int
     ranks: int
+    reused: int
     npu_seconds: float
     makespan: float
     longest: float
@@ -70,10 +80,27 @@ class UsageRecorder:
 
     def __init__(self) -> None:
         self._uses: dict[str, list[Use]] = {}
+        self._seconds: dict[str, float] = {}
+        self._failed: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        for npus, began, ended in getattr(report, _ATTRIBUTE, ()):
-            self._uses.setdefault(report.nodeid, []).append((npus, began, ended))
+        self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
+        if report.failed:
+            self._failed.add(report.nodeid)
+        for npus, began, ended, reused in getattr(report, _ATTRIBUTE, ()):
+            self._uses.setdefault(report.nodeid, []).append((npus, began, ended, reused))
+
+    def past(self) -> dict[str, Past]:
+        """What tests that passed took; nothing if none of the run's tests had NPUs."""
+        if not self._uses:
+            return {}
+        past = {}
+        for nodeid, seconds in self._seconds.items():
+            uses = self._uses.get(nodeid, [])
+            if nodeid not in self._failed:
+                npus = max((npus for npus, *_ in uses), default=0)
+                past[nodeid] = Past(npus, _seconds(uses) if uses else seconds)
+        return past
 
     def totals(self) -> Totals | None:
         """None if no test had NPUs."""
@@ -83,21 +110,22 @@ class UsageRecorder:
         slowest = max(self._uses, key=lambda nodeid: _seconds(self._uses[nodeid]))
         return Totals(
             tests=len(self._uses),
-            ranks=sum(npus for npus, _, _ in uses),
-            npu_seconds=sum(npus * (ended - began) for npus, began, ended in uses),
-            makespan=max(ended for _, _, ended in uses) - min(began for _, began, _ in uses),
-            longest=max(ended - began for _, began, ended in uses),
-            slowest=(slowest, _seconds(self._uses[slowest]), max(npus for npus, _, _ in self._uses[slowest])),
+            ranks=sum(npus for npus, *_ in uses),
+            reused=sum(reused for *_, reused in uses),
+            npu_seconds=sum(npus * (ended - began) for npus, began, ended, _ in uses),
+            makespan=max(ended for _, _, ended, _ in uses) - min(began for _, began, *_ in uses),
+            longest=max(ended - began for _, began, ended, _ in uses),
+            slowest=(slowest, _seconds(self._uses[slowest]), max(npus for npus, *_ in self._uses[slowest])),
         )
 
 
 def _seconds(uses: Sequence[Use]) -> float:
-    return sum(ended - began for _, began, ended in uses)
+    return sum(ended - began for _, began, ended, _ in uses)
 
 
 def summary_lines(totals: Totals, npus: int) -> list[str]:
     """The table at the end of a run on `npus` NPUs."""
-    head = ("tests", "ranks", "NPU-seconds", "busy", "makespan", "lower bound")
+    head = ("tests", "ranks", "NPU-seconds", "busy", "makespan", "lower bound", "warm ranks reused")
     row = (
         str(totals.tests),
         str(totals.ranks),
@@ -105,6 +133,7 @@ def summary_lines(totals: Totals, npus: int) -> list[str]:
         f"{totals.busy(npus):.0%}",
         f"{totals.makespan:.1f} s",
         f"{totals.lower_bound(npus):.1f} s",
+        f"{totals.reused} of {totals.ranks}",
     )
     widths = [max(map(len, column)) for column in zip(head, row, strict=True)]
     lines = ["   ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) for cells in (head, row)]

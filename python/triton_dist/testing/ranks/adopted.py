@@ -13,6 +13,9 @@ from triton_dist.testing.ranks.processes import die_with_parent
 from triton_dist.testing.ranks.watcher import Watcher, write_stacks_to
 from triton_dist.testing.ranks.wire import Channel, close_all
 
+# Whether this process is a rank that the zygote has forked in the place of one that multiprocessing would have.
+forked_by_zygote = False
+
 
 class Descriptor:
     """A descriptor that goes with its object when multiprocessing sends that to the process it starts."""
@@ -47,9 +50,9 @@ class AdoptedWorker:
 
     def __call__(self, rank: int, *args: object) -> None:
         __tracebackhide__ = True
-        # A process of multiprocessing's fork server has that for its parent, which ends with pytest.
-        by_fork_server = type(multiprocessing.current_process()).__name__ == "ForkServerProcess"
-        die_with_parent(os.getppid() if by_fork_server else self.pytest)
+        # A process of multiprocessing's fork server, or of the zygote, has that for its parent, which ends with pytest.
+        by_another = forked_by_zygote or type(multiprocessing.current_process()).__name__ == "ForkServerProcess"
+        die_with_parent(os.getppid() if by_another else self.pytest)
         # Out of the terminal's reach: pytest ends ranks on Ctrl-C, once.
         os.setpgid(0, 0)
         close_all(d.fd for i, d in enumerate(self.channels + self.stacks) if i % len(self.channels) != rank)

@@ -1,4 +1,4 @@
-"""pytest's side of its zygote: start it, fork ranks, end them."""
+"""pytest's side of a zygote: start it or find it, have ranks started, end them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from triton_dist import env
-from triton_dist.testing.ranks.wire import Channel, Message, memory_file, read_text, readable
+from triton_dist.testing.ranks.wire import Channel, Listener, Message, memory_file, read_text, readable
 
 # The module path of pytest, not that of a fresh interpreter: the zygote must import the same torch as the tests.
 _BOOTSTRAP = (
@@ -33,20 +33,24 @@ class ZygoteError(RuntimeError):
     """The zygote did not start or did not do as told; the message says what is known of it."""
 
 
-class ZygoteClient:
-    """A zygote that serves this process. It starts in the background; `wait_until_ready` waits for it.
+class ZygoteProcess:
+    """A zygote that this process has started, and that ends with it. It gets ready in the background.
 
     Attributes:
-        channel: where its messages come in, for those who wait for several things.
+        channel: this process's own way to it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int, listener: Listener) -> None:
+        """Args:
+        kept: how many idle ranks it may keep.
+        listener: where other processes of this user connect to it.
+        """
         self.channel, theirs = Channel.pair()
-        self._ready = False
-        self._groups: list[int] = []
         self._log = memory_file("triton-dist-zygote")
         settings = {
             "channel": theirs.fileno(),
+            "listener": listener.fileno(),
+            "kept": kept,
             # The kernel watches the thread that starts the process, and only the main one lasts as long as pytest.
             "parent": os.getpid() if threading.current_thread() is threading.main_thread() else None,
             "path": sys.path,
@@ -60,93 +64,23 @@ class ZygoteClient:
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
-            pass_fds=(theirs.fileno(),),
+            pass_fds=(theirs.fileno(), listener.fileno()),
             # Out of the terminal's reach: Ctrl-C is for pytest to handle.
             start_new_session=True,
         )
         theirs.close()
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def wait_until_ready(self, while_waiting: Callable[[], None] = lambda: None) -> None:
-        """Waits until ranks can be forked; `while_waiting` is called now and then and may raise.
-
-        Raises:
-            ZygoteError: the process ended, or is not ready after ten minutes.
-        """
-        deadline = time.monotonic() + _TIME_TO_START
-        while not self._ready:
-            if readable([self.channel], _LOOK):
-                if self.receive() is None:
-                    raise ZygoteError(f"{self.describe_end()}\n{self.log()}")
-                self._ready = True
-            elif time.monotonic() > deadline:
-                raise ZygoteError(f"the process that starts ranks was not ready after {_TIME_TO_START:g} s")
-            while_waiting()
-
-    def fork(self, rank: int, fds: Sequence[int]) -> None:
-        """Asks for rank `rank` with copies of `fds`; {"is": "forked"} or the end of the channel answers."""
-        self.channel.send({"do": "fork", "rank": rank}, fds)
-
-    def receive(self) -> Message | None:
-        """The zygote's next message; waits for it. None if the zygote is gone."""
-        received = self.channel.receive()
-        if received is None:
-            return None
-        message, _ = received
-        if message["is"] == "forked":
-            self._groups.append(message["pid"])
-        return message
-
-    def end_job(self, on_message: Callable[[Message], None]) -> None:
-        """Ends every process that descends from the job's ranks, and returns when none is left.
-
-        Args:
-            on_message: gets what the zygote says meanwhile.
-
-        Raises:
-            ZygoteError: processes are left that even SIGKILL does not end. The zygote is of no use then.
-        """
-        self.channel.send({"do": "end"})
-        deadline = time.monotonic() + _TIME_TO_END
-        while True:
-            if not readable([self.channel], deadline - time.monotonic()):
-                self.kill()
-                raise ZygoteError(f"ranks of the test were still there {_TIME_TO_END:g} s after they were killed")
-            message = self.receive()
-            if message is None:
-                self._end_orphans()
-                return
-            if message["is"] == "ended":
-                self._groups.clear()
-                return
-            on_message(message)
-
-    def _end_orphans(self) -> None:
-        """Ends what a zygote left behind that was killed: the kernel ends its ranks, but not their children."""
-        self._process.wait()
-        if self._groups:
-            time.sleep(_TIME_FOR_ORPHANS)
-        for group in self._groups:
-            try:
-                os.killpg(group, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        self._groups.clear()
-
     def describe_end(self) -> str:
-        """How the zygote ended; to be asked only when it is gone."""
+        """How it ended, and what it wrote; to be asked only when it is gone."""
         status = self._process.wait()
         how = f"by {signal.Signals(-status).name}" if status < 0 else f"with exit status {status}"
-        return f"the process that starts ranks (pid {self.pid}) ended {how}"
+        return f"the process that starts ranks (pid {self._process.pid}) ended {how}"
 
     def log(self) -> str:
-        """What the zygote wrote to its standard output and error."""
+        """What it wrote to its standard output and error."""
         return read_text(self._log)
 
     def kill(self) -> None:
@@ -161,3 +95,148 @@ class ZygoteClient:
         except subprocess.TimeoutExpired:
             self.kill()
         os.close(self._log)
+
+
+class ZygoteClient:
+    """A zygote as one process uses it, whoever has started it.
+
+    Attributes:
+        channel: where its messages come in, for those who wait for several things.
+        statuses: wait statuses of processes that have ended, by job and rank.
+    """
+
+    def __init__(self, channel: Channel, process: ZygoteProcess | None = None) -> None:
+        """`process`: the zygote, if this process has started it."""
+        self.channel = channel
+        self._process = process
+        self._ready = False
+        self._lost = False
+        self.statuses: dict[tuple[int, int], int] = {}
+        self._jobs = 0
+        self._groups: list[int] = []
+
+    @classmethod
+    def start(cls, kept: int) -> ZygoteClient:
+        """One that serves this process alone; `kept`: how many idle ranks it may keep."""
+        listener = Listener()
+        process = ZygoteProcess(kept, listener)
+        listener.close()
+        return cls(process.channel, process)
+
+    @classmethod
+    def connect(cls, address: str) -> ZygoteClient | None:
+        """The one with this address; None if it is not there, or not on this host."""
+        channel = Channel.connect(address)
+        return None if channel is None else cls(channel)
+
+    def is_alive(self) -> bool:
+        if self._process is not None:
+            return self._process.is_alive()
+        return not self._lost
+
+    def wait_until_ready(self, while_waiting: Callable[[], None] = lambda: None) -> None:
+        """Waits until ranks can be started; `while_waiting` is called now and then and may raise.
+
+        Raises:
+            ZygoteError: the process ended, or is not ready after ten minutes.
+        """
+        deadline = time.monotonic() + _TIME_TO_START
+        while not self._ready:
+            if readable([self.channel], _LOOK):
+                if self.receive() is None:
+                    raise ZygoteError(self.describe_end(with_log=True))
+                self._ready = True
+            elif time.monotonic() > deadline:
+                raise ZygoteError(f"the process that starts ranks was not ready after {_TIME_TO_START:g} s")
+            while_waiting()
+
+    def new_job(self) -> int:
+        """The number of another job."""
+        self._jobs += 1
+        return self._jobs
+
+    def start_rank(
+        self, job: int, rank: int, key: str, fds: Sequence[int], *, keep: bool, spawned: bool = False
+    ) -> None:
+        """Asks for rank `rank` of `job` with copies of `fds`; {"is": "started"} or the end of the channel answers.
+
+        Args:
+            key: stands for all that a rank cannot change any more: only one that had the same is used again.
+            keep: use one that has been kept, if there is one, and keep it for others afterwards.
+            spawned: start what `quick_spawn` makes of it.
+        """
+        told = {"do": "start", "job": job, "rank": rank, "key": key, "keep": keep, "spawned": spawned}
+        self.channel.send(told, fds)
+
+    def receive(self) -> Message | None:
+        """The zygote's next message; waits for it. None if the zygote is gone."""
+        received = self.channel.receive()
+        if received is None:
+            self._lost = True
+            return None
+        message, _ = received
+        if message["is"] == "started":
+            self._groups.append(message["pid"])
+        elif message["is"] == "exited":
+            self.statuses[message["job"], message["rank"]] = message["status"]
+        elif message["is"] == "ended":
+            self.statuses = {key: status for key, status in self.statuses.items() if key[0] != message["job"]}
+        return message
+
+    def end_job(self, job: int, on_message: Callable[[Message], None]) -> None:
+        """Ends every process that descends from the job's ranks, and returns when none is left.
+
+        Args:
+            on_message: gets what the zygote says meanwhile.
+
+        Raises:
+            ZygoteError: processes are left that even SIGKILL does not end. The zygote is of no use then.
+        """
+        self.channel.send({"do": "end", "job": job})
+        deadline = time.monotonic() + _TIME_TO_END
+        while True:
+            if not readable([self.channel], deadline - time.monotonic()):
+                self.give_up()
+                raise ZygoteError(f"ranks of the test were still there {_TIME_TO_END:g} s after they were killed")
+            message = self.receive()
+            if message is None:
+                self._end_orphans()
+                return
+            if message["job"] != job:
+                continue
+            if message["is"] == "ended":
+                self._groups.clear()
+                return
+            on_message(message)
+
+    def _end_orphans(self) -> None:
+        """Ends what a zygote left behind that was killed: the kernel ends its ranks, but not their children."""
+        if self._groups:
+            time.sleep(_TIME_FOR_ORPHANS)
+        for group in self._groups:
+            try:
+                os.killpg(group, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self._groups.clear()
+
+    def describe_end(self, *, with_log: bool = False) -> str:
+        """How the zygote ended; to be asked only when it is gone."""
+        if self._process is None:
+            return "the process that starts ranks for all workers of this run ended"
+        return self._process.describe_end() + (f"\n{self._process.log()}" if with_log else "")
+
+    def give_up(self) -> None:
+        """Has no more to do with the zygote, which ends the ranks of this process."""
+        self._lost = True
+        if self._process is not None:
+            self._process.kill()
+        else:
+            self.channel.close()
+
+    def close(self) -> None:
+        """Ends this process's use of the zygote, and with it whatever is left of its ranks."""
+        if self._process is not None:
+            self._process.close()
+        else:
+            self.channel.close()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
+from triton_dist.testing.ranks.native_stacks import native_stacks
 from triton_dist.testing.ranks.record import RankRecord
 from triton_dist.testing.ranks.watcher import STACKS_SIGNAL
 from triton_dist.testing.ranks.wire import Channel, readable
@@ -20,7 +21,8 @@ def explain(ranks: Sequence[tuple[RankRecord, Channel]]) -> None:
     """Asks running ranks for their stacks and waits, and notes the answers in their records.
 
     A rank that does not answer, because its main thread keeps Python's lock, gets a signal upon which faulthandler
-    writes its stacks. Takes little more than a second, whatever the ranks do.
+    writes its stacks. Where the host has a debugger, native stacks come after that. Takes little more than a second,
+    and what the debugger takes, whatever the ranks do.
     """
     asked = [(record, channel) for record, channel in ranks if channel.send({"do": "explain"})]
     deadline = time.monotonic() + _TIME_TO_EXPLAIN
@@ -40,3 +42,6 @@ def explain(ranks: Sequence[tuple[RankRecord, Channel]]) -> None:
                 os.kill(record.pid, STACKS_SIGNAL)
     if asked:
         time.sleep(_TIME_FOR_FAULTHANDLER)
+    natively = native_stacks([record.pid for record, _ in ranks if record.pid is not None])
+    for record, _ in ranks:
+        record.native = natively.get(record.pid or 0, "")

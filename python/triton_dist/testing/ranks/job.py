@@ -6,6 +6,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from triton_dist.testing.leases.pool import Lease
 from triton_dist.testing.ranks.client import ZygoteClient
@@ -32,6 +33,16 @@ _DESCRIPTORS_OF_A_RANK = 5
 MOST_RANKS = MOST_DESCRIPTORS - _DESCRIPTORS_OF_A_RANK
 
 
+class Terminal(Protocol):
+    """pytest's terminal, for ranks that stop in a debugger."""
+
+    def lend(self, record: RankRecord, world_size: int) -> tuple[int, int]:
+        """Descriptors to read from and to write to; says there which rank has stopped, and why."""
+
+    def take_back(self) -> None:
+        """Ends the loan; once is enough, more does no harm."""
+
+
 class Job:
     """Ranks that run one task on one lease.
 
@@ -39,13 +50,29 @@ class Job:
         record: what became of it so far; complete after `run`.
     """
 
-    def __init__(self, zygote: ZygoteClient, lease: Lease, task: Task, *, captured: bool) -> None:
-        """`captured`: keep the ranks' output in the record, instead of writing it where pytest's own goes."""
+    def __init__(
+        self,
+        zygote: ZygoteClient,
+        lease: Lease,
+        task: Task,
+        *,
+        captured: bool,
+        warm: bool,
+        terminal: Terminal | None = None,
+    ) -> None:
+        """Args:
+        captured: keep the ranks' output in the record, instead of writing it where pytest's own goes.
+        warm: take ranks that other tests have had, and leave them to others again.
+        terminal: lent to a rank that stops in a debugger; None if pytest has none.
+        """
         self.record = JobRecord([RankRecord(rank) for rank in range(task.world_size)])
         self._zygote = zygote
         self._lease = lease
         self._task = task
         self._captured = captured
+        self._warm = warm
+        self._terminal = terminal
+        self._number = zygote.new_job()
         self._channels: list[Channel] = []
         self._streams: list[tuple[int, int]] = []
         self._stacks: list[int] = []
@@ -70,6 +97,7 @@ class Job:
 
     def _start(self) -> None:
         task = memory_file("triton-dist-task", pickle.dumps(self._task))
+        key = self._task.key
         try:
             for record in self.record.ranks:
                 ours, theirs = Channel.pair()
@@ -81,7 +109,7 @@ class Job:
                 else:
                     stdout, stderr = 1, 2
                 fds = Descriptors(task, theirs.fileno(), stdout, stderr, self._stacks[-1], self._lease.fds)
-                self._zygote.fork(record.rank, fds.to_list())
+                self._zygote.start_rank(self._number, record.rank, key, fds.to_list(), keep=self._warm)
                 theirs.close()
                 # One after the other: the kernel limits how many descriptors of a user may be under way.
                 while record.pid is None and self.record.broken is None:
@@ -98,6 +126,12 @@ class Job:
         failed_at: float | None = None
         while any(record.status is None for record in self.record.ranks):
             now = time.monotonic()
+            if any(record.stopped is not None for record in self.record.ranks):
+                # The user's time does not count.
+                deadline, failed_at = max(deadline, now + timeout), None
+                self._take_news(_LOOK)
+                while_waiting()
+                continue
             if self.record.broken is not None:
                 return
             if failed_at is None and any(record.failed for record in self.record.ranks):
@@ -135,13 +169,13 @@ class Job:
             message = self._zygote.receive()
             if message is None:
                 self.record.broken = self._zygote.describe_end()
-            else:
+            elif message["job"] == self._number:
                 self._hear_zygote(message)
 
     def _hear_zygote(self, message: Message) -> None:
         record = self.record.ranks[message["rank"]]
-        if message["is"] == "forked":
-            record.pid = message["pid"]
+        if message["is"] == "started":
+            record.pid, record.reused = message["pid"], message["reused"]
         else:
             # What it said before it exited comes first.
             while record.rank not in self._mute and readable([self._channels[record.rank]], 0):
@@ -152,22 +186,32 @@ class Job:
         received = self._channels[rank].receive()
         if received is None:
             self._mute.add(rank)
-        else:
-            self.record.ranks[rank].take(received[0])
+            return
+        record = self.record.ranks[rank]
+        record.take(received[0])
+        if self._terminal is None:
+            if record.stopped is not None:
+                self._channels[rank].send({"do": "use terminal"})
+        elif record.stopped is not None:
+            self._channels[rank].send({"do": "use terminal"}, self._terminal.lend(record, len(self.record.ranks)))
+        elif record.debugged:
+            self._terminal.take_back()
 
     # -------------------------------------------------------------------------------- at the end
 
     def _end(self) -> None:
         try:
-            self._zygote.end_job(self._hear_zygote)
+            self._zygote.end_job(self._number, self._hear_zygote)
         except BaseException:
-            # Whatever it was doing, the kernel ends its ranks with it, and the next test gets another.
-            self._zygote.kill()
+            # Whatever it was doing: it ends its ranks, or the kernel does, and the next test gets another.
+            self._zygote.give_up()
             raise
         finally:
             for record in self.record.ranks:
                 # Ended with the zygote, which cannot tell.
                 record.ended_by_us |= record.status is None
+            if self._terminal is not None:
+                self._terminal.take_back()
             self._collect_output()
             for channel in self._channels:
                 channel.close()

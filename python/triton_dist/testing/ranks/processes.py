@@ -7,10 +7,13 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_PTRACER = 0x59616D61
+_PR_SET_PTRACER_ANY = 2**64 - 1
 # How long descendants of ended ranks may take to leave by themselves, in seconds: multiprocessing's resource
 # tracker, for one, then removes shared memory that its parent left behind.
 _TIME_TO_LEAVE = 0.3
@@ -32,6 +35,12 @@ def become_subreaper() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+def let_debuggers_in() -> None:
+    """Lets processes of this user debug this one, also where the kernel keeps that for a process's ancestors."""
+    with suppress(OSError):  # a kernel without that restriction
+        _prctl(_PR_SET_PTRACER, _PR_SET_PTRACER_ANY)
+
+
 def _prctl(option: int, value: int) -> None:
     if _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
         code = ctypes.get_errno()
@@ -47,6 +56,40 @@ def children() -> list[int]:
         except FileNotFoundError:
             continue  # the thread has ended, or the kernel does not list children
     return found
+
+
+class Orphans:
+    """Processes that came to this one, a subreaper, because their own parents ended."""
+
+    def __init__(self) -> None:
+        self._expected = False
+        self._seen_at: float | None = None
+
+    def expect(self) -> None:
+        """Tells that a process has ended which may have had children."""
+        self._expected = True
+
+    def end(self, known: set[int]) -> bool:
+        """Whether there are none; those that do not leave by themselves in a moment are killed.
+
+        To be called again and again, with children reaped in between.
+
+        Args:
+            known: children of this process that are none.
+        """
+        if not self._expected:
+            return True
+        left = [child for child in children() if child not in known]
+        if not left:
+            self._expected, self._seen_at = False, None
+            return True
+        now = time.monotonic()
+        if self._seen_at is None:
+            self._seen_at = now
+        if now > self._seen_at + _TIME_TO_LEAVE:
+            for child in left:
+                os.kill(child, signal.SIGKILL)
+        return False
 
 
 def end_descendants(first: set[int], on_exit: Callable[[int, int], None]) -> None:

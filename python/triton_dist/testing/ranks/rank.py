@@ -1,4 +1,4 @@
-"""What a rank does, from its birth by fork to its exit."""
+"""What a rank does, from its birth by fork to its exit: one test, or several if it comes out of each as it went in."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import random
 import sys
 import time
 import unittest
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from triton_dist import env
 from triton_dist.runtime import backend, job, launches
 from triton_dist.runtime.torch_device import device
-from triton_dist.testing.ranks import rewriting
+from triton_dist.testing.ranks import coverage_data, debugger, quick_spawn, rewriting
+from triton_dist.testing.ranks.isolation import Isolation
 from triton_dist.testing.ranks.modules import SourceFinder
 from triton_dist.testing.ranks.task import Task
 from triton_dist.testing.ranks.watcher import Watcher, write_stacks_to
@@ -26,7 +27,7 @@ from triton_dist.testing.ranks.wire import Channel, Message, close_all, read_all
 
 @dataclass(frozen=True)
 class Descriptors:
-    """The descriptors that a rank is born with.
+    """The descriptors that a rank gets with a job.
 
     Attributes:
         task: a memory file with the pickled `Task`.
@@ -52,8 +53,28 @@ class Descriptors:
         return [self.task, self.channel, self.stdout, self.stderr, self.stacks, *self.lease]
 
 
-def main(rank: int, descriptors: Descriptors) -> int:
-    """Runs the task as rank `rank`; returns the exit status, unless pytest ends the job before."""
+def main(control: Channel) -> int:
+    """Does the jobs that come in over `control`; returns the exit status once it is fit for none any more."""
+    isolation = Isolation()
+    while (received := control.receive()) is not None:
+        message, fds = received
+        if message["spawned"]:
+            return quick_spawn.main(fds)
+        descriptors = Descriptors.of_list(fds)
+        if not _do_job(message["rank"], descriptors, isolation, keep=message["keep"]):
+            return _leave()
+        # The test may end, and its NPUs may go to others: nothing here touches them any more.
+        _close_streams()
+        close_all((descriptors.stacks, *descriptors.lease))
+        control.send({"is": "released"})
+        if not isolation.restore():
+            return 0
+        control.send({"is": "idle"})
+    return 0
+
+
+def _do_job(rank: int, descriptors: Descriptors, isolation: Isolation, *, keep: bool) -> bool:
+    """Runs a task as rank `rank`; returns whether the process may go on, unless pytest ends the job before."""
     write_stacks_to(descriptors.stacks)
     channel = Channel.of_descriptor(descriptors.channel)
     watcher = Watcher(channel, _call.__code__)
@@ -62,11 +83,17 @@ def main(rank: int, descriptors: Descriptors) -> int:
     os.close(descriptors.task)
     try:
         _take_streams(descriptors)
+        isolation.begin(rank, task)
         _take_surroundings(rank, task)
         _join_group(rank, task)
-        _call(rank, task)
+        if task.terminal:
+            debugger.serve_breakpoints(rank, watcher.ask_for_terminal)
+        with coverage_data.measured(task.coverage):
+            _call(rank, task, isolation.imported)
     except BaseException as error:
         outcome = _outcome(error, task)
+        if rank == task.debugged and outcome["kind"] == "failed":
+            debugger.post_mortem(rank, watcher.ask_for_terminal, outcome["summary"], error.__traceback__)
     else:
         outcome = {"kind": "returned"}
     _flush()
@@ -76,14 +103,14 @@ def main(rank: int, descriptors: Descriptors) -> int:
         job.announce_exit("its worker function has returned")
     # A rank that left early would take the store, and connections that others still use, with it. One that failed is
     # never let go: pytest ends it with the others, and none of them fails for want of this one.
-    watcher.may_leave.wait()
-    return _leave()
+    watcher.wait_to_leave()
+    channel.close()
+    return keep and isolation.is_kept()
 
 
 def _take_streams(descriptors: Descriptors) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((null, 0), (descriptors.stdout, 1), (descriptors.stderr, 2)):
-        os.dup2(source, target)
+    _put_streams(null, descriptors.stdout, descriptors.stderr)
     close_all({null, descriptors.stdout, descriptors.stderr})
     for fd, name in ((1, "stdout"), (2, "stderr")):
         # Written by line: what was printed before a SIGKILL is to be seen too.
@@ -97,18 +124,39 @@ def _take_streams(descriptors: Descriptors) -> None:
         setattr(sys, f"__{name}__", stream)
 
 
+def _close_streams() -> None:
+    """Lets go of the test's files. Later output has no reader."""
+    _flush()
+    null = os.open(os.devnull, os.O_RDWR)
+    _put_streams(null, null, null)
+    os.close(null)
+
+
+def _put_streams(stdin: int, stdout: int, stderr: int) -> None:
+    for source, target in ((stdin, 0), (stdout, 1), (stderr, 2)):
+        os.dup2(source, target)
+
+
 def _take_surroundings(rank: int, task: Task) -> None:
     """Makes this process look as if the test had started it."""
     os.chdir(task.directory)
     sys.path[:] = task.sys_path
     sys.argv[:] = task.argv
     env.replace({**task.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)})
-    # The generators of `random` are seeded anew by each fork; numpy's would be the same in all ranks and all tests.
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(random.getrandbits(32))
+    _seed(task.seed + rank)
     rewriter = rewriting.install(task.assertions) if task.assertions else None
     sys.meta_path.insert(0, SourceFinder(task.modules, rewriter))
+
+
+def _seed(seed: int) -> None:
+    """Gives random numbers of its own to each rank and test, the same again if the test runs again with its seed."""
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed % 2**32)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.default_generator.manual_seed(seed)
 
 
 def _join_group(rank: int, task: Task) -> None:
@@ -124,8 +172,9 @@ def _join_group(rank: int, task: Task) -> None:
     dist.init_process_group(task.backend, init_method="env://", rank=rank, world_size=task.world_size)
 
 
-def _call(rank: int, task: Task) -> None:
+def _call(rank: int, task: Task, imported: Callable[[], None]) -> None:
     function, args = pickle.loads(task.call)
+    imported()
     function(rank, task.world_size, *args)
     # What a kernel has to say that nobody waited for comes out here.
     launches.synchronize()
@@ -146,8 +195,8 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):
-            continue  # closed by the test
+        except (OSError, ValueError, AttributeError):
+            continue  # closed or replaced by the test
 
 
 def _outcome(error: BaseException, task: Task) -> Message:

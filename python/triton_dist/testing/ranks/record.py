@@ -17,28 +17,36 @@ class RankRecord:
     Attributes:
         rank: its number.
         pid: its process; None if it was never started.
+        reused: whether that process had run another test before.
         kind: "returned", "skipped", "xfailed" or "failed" once its worker function has ended, else None.
         at: when that was, on the monotonic clock, in seconds.
+        stopped: why it is in a debugger; None if it is in none.
+        debugged: whether it has been in one.
         summary: the reason of a skip or xfail, the error of a failure in a line.
         text: the traceback of a failure.
         status: the wait status of its process; None as long as it runs.
         ended_by_us: whether it was running when the job was ended.
         stacks: Python stacks at the time-out; None if it did not answer.
         waits: what its programs waited for at the time-out.
+        native: native stacks at the time-out; "" where nothing could tell them.
         stdout, stderr: captured output.
         crash: what faulthandler wrote.
     """
 
     rank: int
     pid: int | None = None
+    reused: bool = False
     kind: str | None = None
     at: float = 0.0
+    stopped: str | None = None
+    debugged: bool = False
     summary: str = ""
     text: str = ""
     status: int | None = None
     ended_by_us: bool = False
     stacks: str | None = None
     waits: list[dict[str, Any]] = field(default_factory=list)
+    native: str = ""
     stdout: str = ""
     stderr: str = ""
     crash: str = ""
@@ -46,8 +54,12 @@ class RankRecord:
     def take(self, message: Message) -> None:
         """Notes what the rank says of itself."""
         if message["is"] == "outcome":
+            self.stopped = None
             self.kind, self.at = message["kind"], message["at"]
             self.summary, self.text = message.get("summary", ""), message.get("text", "")
+        elif message["is"] == "stopped":
+            self.stopped = message["what"]
+            self.debugged = True
         else:
             self.stacks, self.waits = message["stacks"], message["waits"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from triton_dist.testing.ranks.coverage_data import CoverageSettings
 from triton_dist.testing.ranks.modules import ModuleSource
 from triton_dist.testing.ranks.rewriting import AssertionSettings
 
@@ -31,6 +33,10 @@ class Task:
         assertions: how assert statements explain themselves; None if they do not.
         traceback_style: as pytest's --tb has it.
         call: the pickled worker function and its further arguments.
+        seed: of the test's random numbers; each rank adds its number.
+        coverage: how pytest-cov measures the run; None if it does not.
+        terminal: whether pytest can lend its terminal to a rank.
+        debugged: the rank whose failure the user wants to look at with pdb; None if none.
     """
 
     world_size: int
@@ -43,6 +49,36 @@ class Task:
     assertions: AssertionSettings | None
     traceback_style: str
     call: bytes
+    seed: int
+    coverage: CoverageSettings | None
+    terminal: bool
+    debugged: int | None
+
+    @property
+    def key(self) -> str:
+        """Stands for what a process cannot change once libraries have read it: only its own environment here."""
+        lasting = sorted(
+            (name, value)
+            for name, value in self.environ.items()
+            if name not in _PER_TEST and not name.startswith(_PER_TEST_PREFIX)
+        )
+        return hashlib.sha256(repr(lasting).encode()).hexdigest()
+
+
+# Variables that tell a test from others, and are read anew by each: torch and this package ask for them when ranks
+# meet.
+_PER_TEST = frozenset(
+    {
+        "LOCAL_WORLD_SIZE",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "TRITON_DIST_MASTER_PORT",
+        "TRITON_DIST_SESSION",
+        "TRITON_DIST_SIM_NPUS",
+        "WORLD_SIZE",
+    }
+)
+_PER_TEST_PREFIX = "PYTEST_"
 
 
 def pickled_call(function: Callable[..., object], args: tuple[object, ...]) -> bytes:

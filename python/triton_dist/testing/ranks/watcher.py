@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import queue
 import signal
 import sys
 import threading
@@ -11,6 +12,7 @@ import traceback
 from types import CodeType, FrameType
 from typing import Any
 
+from triton_dist.testing.ranks.processes import let_debuggers_in
 from triton_dist.testing.ranks.wire import Channel, shortened
 
 # Loaded in ranks that use the simulator, and only then able to tell.
@@ -27,29 +29,42 @@ def write_stacks_to(fd: int) -> None:
 
 
 class Watcher:
-    """Reads a rank's channel in a thread of its own, and ends the rank when pytest is not there any more.
-
-    Attributes:
-        may_leave: set once the worker functions of all ranks have returned.
-    """
+    """Reads a rank's channel in a thread of its own, and ends the rank when pytest is not there any more."""
 
     def __init__(self, channel: Channel, outermost: CodeType) -> None:
         """`outermost` is the function whose callees are the test's: frames up to it are left out of stacks."""
-        self.may_leave = threading.Event()
         self._channel = channel
+        self._terminals: queue.SimpleQueue[tuple[int, int] | None] = queue.SimpleQueue()
         self._outermost = outermost
         self._thread = threading.Thread(target=self._watch, name="triton-dist-watcher", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
+    def wait_to_leave(self) -> None:
+        """Waits until the worker functions of all ranks have returned. Then there is nothing left to watch."""
+        self._thread.join()
+
+    def ask_for_terminal(self, what: str) -> tuple[int, int] | None:
+        """Descriptors of pytest's terminal, to read from and to write to; None if it cannot be had.
+
+        Args:
+            what: why, in a line for the user.
+        """
+        if not self._channel.send({"is": "stopped", "what": shortened(what)}):
+            return None
+        return self._terminals.get()
+
     def _watch(self) -> None:
         while (received := self._channel.receive()) is not None:
-            message, _ = received
+            message, fds = received
             if message["do"] == "leave":
-                self.may_leave.set()
-            else:
-                self._channel.send({"is": "explained", "stacks": shortened(self._stacks()), "waits": _waits()})
+                return
+            if message["do"] == "use terminal":
+                self._terminals.put((fds[0], fds[1]) if len(fds) == 2 else None)
+                continue
+            let_debuggers_in()
+            self._channel.send({"is": "explained", "stacks": shortened(self._stacks()), "waits": _waits()})
         # pytest keeps its end open for as long as it has ranks: it is gone, and must not leave any.
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import array
 import json
 import os
+import secrets
 import select
 import socket
+import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,20 +25,32 @@ _LONGEST_MESSAGE = 192 * 1024
 _LONGEST_OUTPUT = 256 * 1024
 # Linux passes at most 253 descriptors with a message.
 MOST_DESCRIPTORS = 253
+# struct ucred: pid, uid, gid.
+_CREDENTIALS = struct.Struct("iII")
 
 
 class Channel:
     """One end of a connection between two processes."""
 
     def __init__(self, connection: socket.socket) -> None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * _LONGEST_MESSAGE)
         self._socket = connection
 
     @classmethod
     def pair(cls) -> tuple[Channel, Channel]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        for end in (ours, theirs):
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * _LONGEST_MESSAGE)
         return cls(ours), cls(theirs)
+
+    @classmethod
+    def connect(cls, address: str) -> Channel | None:
+        """A channel to the process with the `Listener` of this address; None if there is none on this host."""
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            connection.connect(f"\0{address}")
+        except OSError:
+            connection.close()
+            return None
+        return cls(connection)
 
     @classmethod
     def of_descriptor(cls, fd: int) -> Channel:
@@ -69,6 +83,49 @@ class Channel:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
         return json.loads(data), list(fds)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Listener:
+    """Where processes of this user that know its address get a channel. Its name is in no directory.
+
+    Attributes:
+        address: what `Channel.connect` takes; nobody can guess it.
+    """
+
+    def __init__(self) -> None:
+        self.address = f"triton-dist-{secrets.token_hex(16)}"
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.bind(f"\0{self.address}")
+        self._socket.listen(128)
+        self._socket.setblocking(False)
+
+    @classmethod
+    def of_descriptor(cls, fd: int) -> Listener:
+        """The listener whose socket `fd` is; the descriptor is the listener's from now on."""
+        made = cls.__new__(cls)
+        made._socket = socket.socket(fileno=fd)
+        made._socket.setblocking(False)
+        made.address = made._socket.getsockname()[1:].decode()
+        return made
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def accept(self) -> Channel | None:
+        """A channel to the next process that has connected; None if there is none, or it is another user's."""
+        try:
+            connection, _ = self._socket.accept()
+        except OSError:
+            return None
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        if _CREDENTIALS.unpack(credentials)[1] != os.getuid():
+            connection.close()
+            return None
+        connection.setblocking(True)
+        return Channel(connection)
 
     def close(self) -> None:
         self._socket.close()

@@ -3,13 +3,16 @@
 A process forked from one that has run an OpenMP region, a backward or a collective hangs in its own first one.
 So the zygote is a fresh interpreter, runs no operator, and has no thread but its own.
 
-It serves one pytest process, over one channel, one job at a time:
+It serves pytest and its xdist workers, each over a channel of its own. A rank that is fit for another test after its
+own is kept until a test asks for one with the same `key`, which stands for all that a rank cannot change any more.
 
-    {"do": "fork", "rank": 3}, with the rank's descriptors   ->  {"is": "forked", "rank": 3, "pid": 4242}
-    a rank ends    ->  {"is": "exited", "rank": 3, "status": its wait status, "ended": whether it was told to}
-    {"do": "end"}: end whatever is left of the job           ->  {"is": "ended"}
+    {"do": "start", "job": 5, "rank": 3, "key": "…", "keep": true, …}, with the rank's descriptors
+          ->  {"is": "started", "job": 5, "rank": 3, "pid": 4242, "reused": false}
+    a rank is done and kept  ->  {"is": "exited", "job": 5, "rank": 3, "status": 0, "ended": false}
+    a rank ends              ->  {"is": "exited", "job": 5, "rank": 3, "status": its wait status, "ended": …}
+    {"do": "end", "job": 5}: end whatever is left of the job          ->  {"is": "ended", "job": 5}
 
-It ends with the process that it serves, and all its descendants end before it. Being a subreaper it sees every one
+It ends with the process that started it, and all its descendants end before it. Being a subreaper it sees every one
 of them, whatever process group or session they moved to.
 """
 
@@ -23,12 +26,13 @@ import signal
 import sys
 import time
 import traceback
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from triton_dist.runtime import backend
 from triton_dist.testing.ranks import rank
-from triton_dist.testing.ranks.processes import become_subreaper, die_with_parent, end_descendants
-from triton_dist.testing.ranks.wire import Channel, close_all
+from triton_dist.testing.ranks.processes import Orphans, become_subreaper, die_with_parent, end_descendants
+from triton_dist.testing.ranks.wire import Channel, Listener, Message, close_all
 
 # What ranks import before they come to the test. One that is missing or broken is left to the test that wants it.
 _PRELOADED = (
@@ -57,11 +61,13 @@ def main(settings: dict[str, Any]) -> NoReturn:
     """Serves until the other end of the channel is closed.
 
     Args:
-        settings: "channel", the descriptor to serve on; "parent", the pid to end with, or None.
+        settings: "channel", the descriptor of a channel to the process to end with; "listener", the descriptor that
+            further ones connect to; "parent", the pid to end with, or None; "kept", how many idle ranks may be kept.
     """
     if settings["parent"] is not None:
         die_with_parent(settings["parent"], signal.SIGTERM)
-    channel = Channel.of_descriptor(settings["channel"])
+    owner = Channel.of_descriptor(settings["channel"])
+    listener = Listener.of_descriptor(settings["listener"])
     began = time.monotonic()
     _preload()
     _compute_ahead()
@@ -69,9 +75,7 @@ def main(settings: dict[str, Any]) -> NoReturn:
     # Without this a rank's first collection would touch, and so copy, every page that it shares with the zygote.
     gc.collect()
     gc.freeze()
-    zygote = Zygote(channel)
-    channel.send({"is": "ready", "seconds": time.monotonic() - began})
-    zygote.serve()
+    Zygote(owner, listener, settings["kept"]).serve(time.monotonic() - began)
     os._exit(0)
 
 
@@ -92,14 +96,59 @@ def _compute_ahead() -> None:
         compiler.triton_key()
 
 
+@dataclass
+class _Job:
+    """A test's ranks that are not done yet.
+
+    Attributes:
+        client: who asked for them.
+        number: the client's name for the job.
+        pids: of its ranks.
+        ending: whether what is left of it is being ended.
+    """
+
+    client: Channel
+    number: int
+    pids: set[int] = field(default_factory=set)
+    ending: bool = False
+
+
+@dataclass
+class _Rank:
+    """A process.
+
+    Attributes:
+        control: the way to it.
+        key: what it can be reused for.
+        number: its last rank number.
+        job: the job that it works for; None if it works for none.
+        idle: whether it can be given a job.
+        idle_since: on the monotonic clock, in seconds.
+        mute: whether nothing more will be heard of it.
+    """
+
+    pid: int
+    control: Channel
+    key: str
+    number: int
+    job: _Job | None = None
+    idle: bool = False
+    idle_since: float = 0.0
+    mute: bool = False
+
+
 class Zygote:
     """The serving side, from the first fork to the end of the process."""
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        self._ranks: dict[int, int] = {}  # pid -> rank
+    def __init__(self, owner: Channel, listener: Listener, most_idle: int) -> None:
+        self._owner = owner
+        self._listener = listener
+        self._most_idle = most_idle
+        self._clients: dict[int, Channel] = {owner.fileno(): owner}
+        self._ranks: dict[int, _Rank] = {}  # by pid, oldest first
+        self._jobs: list[_Job] = []
+        self._orphans = Orphans()
         self._stopped = False
-        self._ending = False
         # Signals only have to end the wait in `serve`; what there is to do is found out there.
         self._wake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._wake_writer = wake
@@ -110,39 +159,119 @@ class Zygote:
     def _stop(self, *_: object) -> None:
         self._stopped = True
 
-    def serve(self) -> None:
-        """Returns when nobody is to be served any more, and no descendant is left."""
-        while not self._stopped:
-            sources: list[Channel | int] = [self._channel, self._wake]
-            ready, _, _ = select.select(sources, [], [])
-            if self._wake in ready:
-                os.read(self._wake, 4096)
-                self._reap()
-            if self._channel in ready:
-                received = self._channel.receive()
-                if received is None:
-                    break
-                message, fds = received
-                if message["do"] == "fork":
-                    self._fork(message["rank"], fds)
-                else:
-                    self._end()
-                    self._channel.send({"is": "ended"})
-        self._end()
+    def serve(self, seconds: float) -> None:
+        """Returns when nobody is to be served any more, and no descendant is left.
 
-    def _fork(self, number: int, fds: list[int]) -> None:
+        Args:
+            seconds: what it took to get ready, for the clients.
+        """
+        ready_message = {"is": "ready", "seconds": seconds}
+        self._owner.send(ready_message)
+        while not self._stopped:
+            for fd in self._wait():
+                if fd == self._wake:
+                    os.read(self._wake, 4096)
+                elif fd == self._listener.fileno():
+                    if (client := self._listener.accept()) is not None:
+                        self._clients[client.fileno()] = client
+                        client.send(ready_message)
+                elif (client := self._clients.get(fd)) is not None:
+                    self._hear_client(client)
+                else:
+                    self._hear_rank(fd)
+            self._reap()
+            self._end_jobs()
+        self._end_all()
+
+    def _wait(self) -> list[int]:
+        poll = select.poll()
+        for fd in (self._wake, self._listener.fileno(), *self._clients):
+            poll.register(fd, select.POLLIN)
+        for process in self._ranks.values():
+            if not process.mute:
+                poll.register(process.control.fileno(), select.POLLIN)
+        # While something is being ended, processes may come that no signal tells of.
+        return [fd for fd, _ in poll.poll(2 if any(job.ending for job in self._jobs) else None)]
+
+    # ------------------------------------------------------------------------------------- clients
+
+    def _hear_client(self, client: Channel) -> None:
+        received = client.receive()
+        if received is None:
+            self._lose(client)
+            return
+        message, fds = received
+        job = self._job(client, message["job"])
+        if message["do"] == "start":
+            self._start(job, message, fds)
+        else:
+            self._begin_to_end(job)
+
+    def _lose(self, client: Channel) -> None:
+        del self._clients[client.fileno()]
+        for job in self._jobs:
+            if job.client is client:
+                self._begin_to_end(job)
+        if client is self._owner:
+            self._stopped = True
+        client.close()
+
+    def _tell(self, job: _Job, message: Message) -> None:
+        if job.client.fileno() in self._clients:
+            job.client.send({"job": job.number, **message})
+
+    def _job(self, client: Channel, number: int) -> _Job:
+        for job in self._jobs:
+            if job.client is client and job.number == number:
+                return job
+        self._jobs.append(_Job(client, number))
+        return self._jobs[-1]
+
+    def _start(self, job: _Job, message: Message, fds: list[int]) -> None:
+        number, key = message["rank"], message["key"]
+        told = {"is": "start", "rank": number, "keep": message["keep"], "spawned": message["spawned"]}
+        process = self._fitting(number, key) if message["keep"] else None
+        reused = process is not None and process.control.send(told, fds)
+        if process is None or not reused:
+            process = self._fork(number, key, fds)
+            process.control.send(told, fds)
+        close_all(fds)
+        process.number, process.job, process.idle = number, job, False
+        job.pids.add(process.pid)
+        answer = {"is": "started", "rank": number, "pid": process.pid, "reused": reused}
+        self._tell(job, answer)
+
+    def _fitting(self, number: int, key: str) -> _Rank | None:
+        """An idle rank, best one that had the same number: it has the test's modules as this one wants them.
+
+        Of several the one that is idle for the longest, so that each has its turn.
+        """
+        fitting = [process for process in self._idle() if process.key == key]
+        return next((p for p in fitting if p.number == number), fitting[0] if fitting else None)
+
+    def _idle(self) -> list[_Rank]:
+        """Idle ranks, the one that is idle for the longest first."""
+        return sorted((p for p in self._ranks.values() if p.idle), key=lambda process: process.idle_since)
+
+    # --------------------------------------------------------------------------------------- ranks
+
+    def _fork(self, number: int, key: str, of_job: list[int]) -> _Rank:
         parent = os.getpid()
         # What is in a buffer now would be written by the child as well.
         sys.stdout.flush()
         sys.stderr.flush()
+        ours, theirs = Channel.pair()
         pid = os.fork()
         if pid == 0:
-            self._become_rank(number, parent, fds)
-        self._ranks[pid] = number
-        close_all(fds)
-        self._channel.send({"is": "forked", "rank": number, "pid": pid})
+            ours.close()
+            # It gets its own with the job, and can close these then.
+            close_all(of_job)
+            self._become_rank(parent, theirs)
+        theirs.close()
+        self._ranks[pid] = process = _Rank(pid, ours, key, number)
+        return process
 
-    def _become_rank(self, number: int, parent: int, fds: list[int]) -> NoReturn:
+    def _become_rank(self, parent: int, control: Channel) -> NoReturn:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -150,14 +279,47 @@ class Zygote:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.setpgid(0, 0)
             die_with_parent(parent)
+            # Its descendants are seen by itself first, so that it can tell whether it has any left.
+            become_subreaper()
             close_all((self._wake, self._wake_writer))
-            self._channel.close()
-            status = rank.main(number, rank.Descriptors.of_list(fds))
+            self._listener.close()
+            for channel in (*self._clients.values(), *(process.control for process in self._ranks.values())):
+                channel.close()
+            status = rank.main(control)
         except BaseException:
             traceback.print_exc()
         finally:
             # Never back into the zygote's loop, and none of its exit handlers.
             os._exit(status)
+
+    def _hear_rank(self, fd: int) -> None:
+        process = next((p for p in self._ranks.values() if p.control.fileno() == fd), None)
+        if process is None:
+            return
+        received = process.control.receive()
+        if received is None:
+            # It is about to end, and will be reaped; or its test has closed all that it found open.
+            process.idle, process.mute = False, True
+            return
+        message, _ = received
+        if message["is"] == "released":
+            self._tell_exit(process, 0, ended=False)
+        else:
+            process.idle, process.idle_since = True, time.monotonic()
+            self._shed()
+
+    def _shed(self) -> None:
+        """Ends idle ranks that are too many, those idle for the longest first."""
+        idle = self._idle()
+        for process in idle[: max(0, len(idle) - self._most_idle)]:
+            process.idle = False
+            os.kill(process.pid, signal.SIGKILL)
+
+    def _tell_exit(self, process: _Rank, status: int, *, ended: bool) -> None:
+        job, process.job = process.job, None
+        if job is not None:
+            job.pids.discard(process.pid)
+            self._tell(job, {"is": "exited", "rank": process.number, "status": status, "ended": ended})
 
     def _reap(self) -> None:
         while True:
@@ -170,13 +332,33 @@ class Zygote:
             self._exited(pid, status)
 
     def _exited(self, pid: int, status: int) -> None:
-        number = self._ranks.pop(pid, None)
-        if number is not None:
-            self._channel.send({"is": "exited", "rank": number, "status": status, "ended": self._ending})
+        process = self._ranks.pop(pid, None)
+        if process is None:
+            return
+        process.control.close()
+        self._tell_exit(process, status, ended=process.job is not None and process.job.ending)
+        self._orphans.expect()
 
-    def _end(self) -> None:
+    # ----------------------------------------------------------------------------------- at the end
+
+    def _begin_to_end(self, job: _Job) -> None:
         # Those that have died already did so on their own account.
         self._reap()
-        self._ending = True
+        job.ending = True
+        for pid in job.pids:
+            os.kill(pid, signal.SIGKILL)
+
+    def _end_jobs(self) -> None:
+        """Tells clients of jobs that have ended: no process of theirs is left."""
+        if not any(job.ending for job in self._jobs):
+            return
+        none_left = self._orphans.end(set(self._ranks))
+        for job in [job for job in self._jobs if job.ending and not job.pids and none_left]:
+            self._jobs.remove(job)
+            self._tell(job, {"is": "ended"})
+
+    def _end_all(self) -> None:
+        self._reap()
+        for job in self._jobs:
+            job.ending = True
         end_descendants(set(self._ranks), self._exited)
-        self._ending = False
