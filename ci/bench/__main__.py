@@ -16,33 +16,34 @@ from ci.bench.row import Context, Row
 Rows = Callable[[Context], list[Row]]
 
 
-def benchmarks() -> Iterator[tuple[str, str]]:
-    """Name of each benchmark, and its module."""
+def benchmarks() -> Iterator[tuple[str, str, str]]:
+    """Name of each benchmark, its group's, and its module."""
     for group in pkgutil.iter_modules(ci.bench.__path__):
         if not group.ispkg:
             continue
         package = importlib.import_module(f"ci.bench.{group.name}")
         for name in package.BENCHMARKS:
-            yield name, f"{package.__name__}.{name}"
+            yield name, group.name, f"{package.__name__}.{name}"
 
 
 def main() -> int:
     """Gives 1 when a goal is not met, 2 when a name is unknown."""
-    known = dict(benchmarks())
+    known = list(benchmarks())
+    names = list(dict.fromkeys([name for name, _, _ in known] + [group for _, group, _ in known]))
     parser = argparse.ArgumentParser(prog="nox -s bench --", description="Measures rows against their peers.")
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"what to measure: {', '.join(known)}; default: all")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"what to measure: {', '.join(names)}; default: all")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there, as a list of objects")
     parser.add_argument("--repetitions", type=int, default=7, help="how often each side is measured (default: 7)")
     parser.add_argument("--programs", type=Path, required=True, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    unknown = sorted({name for name in given.rows if name not in known})
+    unknown = sorted({name for name in given.rows if name not in names})
     if unknown:
-        parser.error(f"no row {', '.join(unknown)}: choose from {', '.join(known)}")
+        parser.error(f"no row {', '.join(unknown)}: choose from {', '.join(names)}")
     context = Context(given.programs, given.repetitions)
     rows: list[Row] = []
     _print_line("row", "value", "unit", "peer", "peer", "ratio", "goal", "")
-    for name, module in known.items():
-        if given.rows and name not in given.rows:
+    for name, group, module in known:
+        if given.rows and not {name, group} & set(given.rows):
             continue
         measure: Rows = importlib.import_module(module).rows
         for row in measure(context):
