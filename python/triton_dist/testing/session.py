@@ -6,10 +6,11 @@ import os
 
 import pytest
 
+from triton_dist import env
 from triton_dist.runtime import backend
 from triton_dist.testing.leases.directory import LeaseDirectory
 from triton_dist.testing.leases.pool import NpuPool
-from triton_dist.testing.options import inventory, is_strict
+from triton_dist.testing.options import inventory
 from triton_dist.testing.ranks.client import ZygoteClient
 
 # In an xdist worker: the address of the zygote that serves all workers of the run.
@@ -21,21 +22,25 @@ class DistSession:
 
     Attributes:
         pool: the NPUs of the host.
-        warm_ranks: whether rank processes are kept between tests, and forked where a suite spawns them itself. Not on
-            real NPUs: a process that has initialised its NPU is bound to it. Nor in the strict mode, whose seed counts
-            from the beginning of a process.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         worker = getattr(config, "workerinput", {}).get("workerid", "")
         self.pool = NpuPool(inventory(config), LeaseDirectory.of_this_host(), worker)
-        self.warm_ranks = (
-            backend.active() == "sim" and not config.getoption("--no-warm-ranks") and not is_strict(config)
-        )
+        self._keeps_ranks = backend.active() == "sim" and not config.getoption("--no-warm-ranks")
         self._zygote: ZygoteClient | None = None
         self._shared_zygote = config.stash.get(SHARED_ZYGOTE, None)
         # An xdist worker whose controller was killed is told of it only after its test; ranks should not run so long.
         self._parent = os.getppid() if hasattr(config, "workerinput") else None
+
+    @property
+    def warm_ranks(self) -> bool:
+        """Whether rank processes are kept between tests, and forked where a suite spawns them itself.
+
+        Not on real NPUs: a process that has initialised its NPU is bound to it. Nor in the strict mode, which a test
+        may switch on for itself: its seed counts from the beginning of a process.
+        """
+        return self._keeps_ranks and not env.TRITON_DIST_SIM_STRICT.get()
 
     def start_zygote(self) -> ZygoteClient:
         """A zygote that is alive, though not ready perhaps."""
