@@ -3,8 +3,7 @@
 PYTEST_DONT_REWRITE: it is imported when an interpreter starts, so that pytest would warn that it comes too late.
 """
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # importing `typing` would cost every Python program of the user
 if TYPE_CHECKING:
     from triton_dist.runtime.deadlock import DeadlockError as DeadlockError
 

@@ -13,7 +13,7 @@ def activate() -> None:
     from triton.backends import Backend, backends
     from triton.runtime.driver import driver
 
-    from triton_dist.compiler import autotune, option_checks, overrides
+    from triton_dist.compiler import autotune, option_checks, overrides, source_files
     from triton_dist.compiler.backend import SimulatedNPUBackend
     from triton_dist.runtime.driver import SimulatedNPUDriver
 
@@ -26,4 +26,5 @@ def activate() -> None:
     driver.set_active(SimulatedNPUDriver())
     option_checks.install()
     overrides.install()
+    source_files.install()
     autotune.install()
