@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace tdist::sim {
 namespace {
+
+constexpr std::chrono::microseconds kGlimpse{1000};
 
 template <class Word> void storeWord(std::uint64_t address, const std::byte *source) noexcept {
   Word word;
@@ -132,7 +136,13 @@ void DeferredMemory::releaseAny() {
 }
 
 void DeferredMemory::release() {
+  // Once in a while others get the time to see some of it without the rest.
+  const std::size_t pausedAt =
+      order.size() > 1 && dice.oneIn(2) ? 1 + dice.below(order.size() - 1) : 0;
   while (!order.empty()) {
+    if (order.size() == pausedAt) {
+      std::this_thread::sleep_for(kGlimpse);
+    }
     releaseAny();
   }
 }

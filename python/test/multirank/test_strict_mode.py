@@ -19,7 +19,7 @@ from triton_dist.testing.report import RanksFailed
 from .symmetric import slot, symmetric_tensors
 
 N = 64
-ROUNDS = 12
+ROUNDS = 24
 SEEDS = (1, 2)
 
 

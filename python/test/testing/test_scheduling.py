@@ -98,7 +98,8 @@ def test_largest_first_and_sizes_are_learned(suite: Suite) -> None:
     assert order[:3] == ["test_marker", "test_parameter[4]", "test_parameter[2]"]
     assert order[-1] == "test_plain"
     (file,) = (suite.path / ".pytest_cache").rglob("tests")
-    past = {nodeid.partition("::")[2]: npus for nodeid, (npus, _) in json.loads(file.read_text()).items()}
+    remembered = json.loads(file.read_text())
+    past = {nodeid.partition("::")[2]: npus for nodeid, (npus, _) in remembered.items()}
     assert past == {
         "test_parameter[1]": 1,
         "test_parameter[4]": 4,
@@ -107,7 +108,8 @@ def test_largest_first_and_sizes_are_learned(suite: Suite) -> None:
         "test_known_by_the_call": 3,
         "test_plain": 0,
     }
-    # The size that only the call knows is known now.
+    # The size that only the call knows is known now, and decides among tests that take equally long.
+    file.write_text(json.dumps({nodeid: [npus, 1.0] for nodeid, (npus, _) in remembered.items()}))
     order = started(suite.run(*usual).stdout.str())
     assert order.index("test_known_by_the_call") < order.index("test_parameter[2]")
 

@@ -80,8 +80,8 @@ std::optional<LLVM::AtomicBinOp> findInstruction(StringRef kind, Type type) {
 class Atomic {
 public:
   explicit Atomic(linalg::GenericOp op)
-      : op(op), kind(op->getAttrOfType<StringAttr>(kindName).getValue()),
-        target(op.getDpsInputs().front()), type(cast<MemRefType>(target.getType())) {}
+      : op(op), kind(op->getAttrOfType<StringAttr>(kindName).getValue()), inputs(op.getDpsInputs()),
+        target(inputs.front()), type(cast<MemRefType>(target.getType())) {}
 
   LogicalResult convert() {
     if (failed(check()))
@@ -104,13 +104,12 @@ public:
                        [&](OpBuilder &body, Location, ValueRange position) {
                          Value pointer = elementPointer(body, metadata, base, position);
                          SmallVector<Value> operands;
-                         for (Value input : llvm::drop_begin(op.getDpsInputs()))
+                         for (Value input : llvm::drop_begin(inputs))
                            operands.push_back(loadOperand(body, input, position));
                          Value old = update(body, pointer, operands);
                          if (result)
                            body.create<memref::StoreOp>(location, old, result, position);
                        });
-    SmallVector<Value> inputs = op.getDpsInputs();
     op.erase();
     for (Value input : inputs)
       if (auto memref = input.getDefiningOp<bufferization::ToMemrefOp>())
@@ -198,7 +197,7 @@ private:
     SetVector<Operation *> slice;
     BackwardSliceOptions options;
     options.omitBlockArguments = true;
-    for (Value input : llvm::drop_begin(op.getDpsInputs())) {
+    for (Value input : llvm::drop_begin(inputs)) {
       getBackwardSlice(input, &slice, options);
       if (input.getDefiningOp() == alloc)
         return false;
@@ -298,6 +297,7 @@ private:
 
   linalg::GenericOp op;
   StringRef kind;
+  SmallVector<Value> inputs; // as long as the object: drop_begin keeps no temporary alive
   Value target;
   MemRefType type;
   LLVM::AtomicOrdering order = LLVM::AtomicOrdering::acq_rel;
