@@ -49,8 +49,9 @@ this project's own. A variable is set before the program starts:
 {setting}
 ```
 
-A variable that is set to nothing counts as not set. A value that is not allowed ends the program, or the build, with
-one line that names the variable, the value and what is allowed.
+A variable that is set to nothing counts as not set. A value that is not allowed ends the build at once, and a program
+when it comes to what the variable is for, with one line that names the variable, the value and what is allowed.
+`env --check` finds all of them before a program starts.
 
 ```console
 $ python -m triton_dist env                                # all variables: value, where it comes from, meaning
