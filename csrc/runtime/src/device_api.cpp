@@ -105,15 +105,15 @@ std::uint64_t asAddress(std::int64_t operand) { return static_cast<std::uint64_t
 
 /// Before a signal: earlier stores are visible to who sees it.
 void release(Lane &lane) {
-  if (lane.deferred()) {
-    lane.deferred()->release();
+  if (auto &memory = lane.deferred()) {
+    memory->release();
   }
 }
 
 /// At quiet, fence and barriers: earlier copies are, too.
 void complete(Lane &lane) {
-  if (lane.deferred()) {
-    lane.deferred()->complete();
+  if (auto &memory = lane.deferred()) {
+    memory->complete();
   }
 }
 
