@@ -45,16 +45,19 @@ public:
 
   [[nodiscard]] std::string text(std::uint32_t offset) const {
     std::string result;
-    for (off_t i = Trace::kHeaderBytes + offset; const char letter = at<char>(i); ++i) {
+    for (std::uint64_t i = Trace::kHeaderBytes + offset;; ++i) {
+      const char letter = at<char>(i);
+      if (letter == '\0') {
+        return result;
+      }
       result += letter;
     }
-    return result;
   }
 
 private:
-  template <class Value> [[nodiscard]] Value at(off_t offset) const {
+  template <class Value> [[nodiscard]] Value at(std::uint64_t offset) const {
     Value value{};
-    EXPECT_EQ(pread(fd, &value, sizeof value, offset), ssize_t{sizeof value});
+    EXPECT_EQ(pread(fd, &value, sizeof value, static_cast<off_t>(offset)), ssize_t{sizeof value});
     return value;
   }
 
