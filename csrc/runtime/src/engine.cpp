@@ -471,7 +471,9 @@ void Engine::work() {
   };
   while (!isStopping) {
     if (active.empty() && steps.empty()) {
+      // Its doorbell goes with the job's memory.
       job.reset();
+      idle = IdleRule(&ownBell, Clock::time_point::max());
       linger(lock);
       if (active.empty() && steps.empty() && !isStopping) {
         park([&] { forWorkers.wait(lock); });
