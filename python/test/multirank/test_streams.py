@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import shmem as ash
 import torch
@@ -213,6 +215,24 @@ def spinning(rank: int, world_size: int, kernel: str) -> None:
 @pytest.mark.parametrize("kernel", ["spin_on_load", "spin_on_swap"])
 def test_programs_that_spin_let_others_run(dist_test, kernel):
     dist_test(spinning, world_size=2, args=(kernel,))
+
+
+def spinning_after_a_job(rank: int, world_size: int) -> None:
+    streams_signal_each_other(rank, world_size)
+    time.sleep(0.1)  # the engine has nothing to do, and what it slept at goes with the job
+    flag = torch.zeros(1, dtype=torch.int32).npu()
+    out = torch.zeros(30, dtype=torch.int32).npu()
+    with torch.npu.stream(torch.npu.Stream()):
+        spin_on_load[30,](flag, out)
+    time.sleep(0.5)  # long enough to go to sleep between its turns
+    set_flag[1,](flag)
+    torch.npu.synchronize()
+    assert out.tolist() == [1] * 30
+
+
+@pytest.mark.dist
+def test_launches_go_on_when_the_job_is_over(dist_test):
+    dist_test(spinning_after_a_job, world_size=2)
 
 
 @triton.jit

@@ -33,9 +33,6 @@ HARDWARE = "hardware"
 BOTH = "both"
 NOTHING = "nothing"
 
-# The note of a variable that is known, and that nothing here reads.
-UNREAD = "Simulated NPUs do not read it."
-
 # The kinds of initialisation of aclshmem: attributes that name an ip_port, or a unique id that one rank hands round.
 IP_PORT = "ip-port"
 UNIQUE_ID = "uid"
