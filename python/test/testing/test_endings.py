@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -201,12 +202,15 @@ def test_ctrl_c(suite: Suite, args: tuple[str, ...]) -> None:
     suite.check_nothing_left(0.5 if not args else 10)
 
 
-def test_ctrl_c_twice(suite: Suite) -> None:
-    run = Run(suite)
+@pytest.mark.parametrize("pause", [0, 0.05], ids=["at_once", "while_it_ends"])
+@pytest.mark.parametrize("args", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_ctrl_c_twice(suite: Suite, args: tuple[str, ...], pause: float) -> None:
+    run = Run(suite, *args)
     os.killpg(run.process.pid, signal.SIGINT)
+    time.sleep(pause)
     os.killpg(run.process.pid, signal.SIGINT)
     run.output()
-    suite.check_nothing_left(5)
+    suite.check_nothing_left(10)
 
 
 def test_the_time_for_a_lease_is_not_the_tests(suite: Suite) -> None:

@@ -83,17 +83,19 @@ class ZygoteProcess:
         """What it wrote to its standard output and error."""
         return read_text(self._log)
 
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def close(self) -> None:
-        """Ends the zygote, and with it whatever is left of its ranks."""
+    def end(self) -> None:
+        """Ends the zygote, and with it whatever is left of its ranks; once is enough, more does no harm."""
+        # Told first: where this wait is interrupted, by a second Ctrl-C for one, it ends them all the same.
         self.channel.close()
         try:
             self._process.wait(_TIME_TO_LEAVE)
         except subprocess.TimeoutExpired:
-            self.kill()
+            self._process.kill()
+            self._process.wait()
+
+    def close(self) -> None:
+        """Ends the zygote; its log is gone then."""
+        self.end()
         os.close(self._log)
 
 
@@ -227,16 +229,18 @@ class ZygoteClient:
         return self._process.describe_end() + (f"\n{self._process.log()}" if with_log else "")
 
     def give_up(self) -> None:
-        """Has no more to do with the zygote, which ends the ranks of this process."""
+        """Has no more to do with the zygote, which ends the ranks of this process and what they have started."""
         self._lost = True
-        if self._process is not None:
-            self._process.kill()
-        else:
+        if self._process is None:
             self.channel.close()
+            return
+        self._process.end()
+        self._end_orphans()
 
     def close(self) -> None:
         """Ends this process's use of the zygote, and with it whatever is left of its ranks."""
-        if self._process is not None:
-            self._process.close()
-        else:
+        if self._process is None:
             self.channel.close()
+            return
+        self._process.close()
+        self._end_orphans()
