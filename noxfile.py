@@ -18,6 +18,7 @@ import nox
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "python")]
 
 from ci import benchmarks, installation, linters, native_tests, python_tests, report
+from ci.environment import own_arguments
 
 nox.needs_version = ">=2024.4"
 nox.options.sessions = ["lint", "tests", "sanitize"]
@@ -83,6 +84,18 @@ def generate(session: nox.Session) -> None:
     """
     installed = installation.ensure(session)
     linters.run_generator(session, installed, check=linters.CHECK_FLAG in session.posargs)
+
+
+@nox.session
+def pins(session: nox.Session) -> None:
+    """Checks that everything agrees with docker/versions.toml, or changes a pin wherever it is repeated.
+
+    nox -s pins -- --check
+    nox -s pins -- --bump llvm 19.1.7
+    nox -s pins -- --lock               the requirements of the image `sim`, with hashes
+    """
+    installed = installation.ensure(session)
+    linters.run_pins(session, installed, own_arguments(session) or [linters.CHECK_FLAG])
 
 
 @nox.session

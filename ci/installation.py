@@ -136,6 +136,17 @@ def _ensure_python_packages(session: nox.Session, environment: Environment, reso
         _remove_stock_triton(session, environment)
 
 
+def ensure_extra(session: nox.Session, environment: Environment, extra: str) -> None:
+    """Installs the tools of an extra of the package that only some sessions need, where they are missing."""
+    requirements = read_toml(PYTHON_DIRECTORY / "pyproject.toml")["project"]["optional-dependencies"][extra]
+    missing = environment.probe(requirements)["unsatisfied"]
+    if missing and env.TRITON_OFFLINE_BUILD.get():
+        session.error(f"TRITON_OFFLINE_BUILD is on and these packages would be downloaded: {', '.join(missing)}")
+    if missing:
+        with report.step(session.name, f"Python packages: {', '.join(missing)}"):
+            _pip(session, environment, "install", *missing)
+
+
 def _install_torch(session: nox.Session, environment: Environment) -> None:
     torch = f"torch=={versions()['python']['torch']}"
     index = env.TRITON_DIST_TORCH_INDEX.get()

@@ -16,7 +16,7 @@ from nox.command import CommandFailed
 
 from _build_backend.checkout import ROOT
 from ci import report
-from ci.installation import BUILD_ROOT, Installation
+from ci.installation import BUILD_ROOT, Installation, ensure_extra
 
 FIX_FLAG = "--fix"
 CHECK_FLAG = "--check"
@@ -26,7 +26,7 @@ SKIPPED_DIRECTORIES = {".git", ".venv", "build", "__pycache__", "node_modules"}
 
 def run_all(session: nox.Session, installation: Installation) -> None:
     """Runs every check, the quick ones first."""
-    checks = (_ruff, _ruff_format, _mypy, _clang_format, _shellcheck, _hadolint, _generated, _clang_tidy)
+    checks = (_ruff, _ruff_format, _mypy, _clang_format, _shellcheck, _hadolint, _pins, _generated, _clang_tidy)
     report.run_each(session, *(functools.partial(check, session, installation) for check in checks))
 
 
@@ -34,6 +34,18 @@ def run_generator(session: nox.Session, installation: Installation, *, check: bo
     """Writes the generated pages, or fails with a diff of those that are stale."""
     with report.step(session.name, "generated pages"):
         installation.environment.run(session, "-m", "ci.generated", *([CHECK_FLAG] if check else []))
+
+
+def run_pins(session: nox.Session, installation: Installation, arguments: list[str]) -> None:
+    """Checks the pins, or changes one, as the arguments say."""
+    if CHECK_FLAG not in arguments:
+        ensure_extra(session, installation.environment, "release")
+    with report.step(session.name, f"pins {arguments[0].lstrip('-')}"):
+        installation.environment.run(session, "-m", "ci.pins", *arguments)
+
+
+def _pins(session: nox.Session, installation: Installation) -> None:
+    run_pins(session, installation, [CHECK_FLAG])
 
 
 def _generated(session: nox.Session, installation: Installation) -> None:
