@@ -42,6 +42,8 @@ def run_pins(session: nox.Session, installation: Installation, arguments: list[s
         ensure_extra(session, installation.environment, "release")
     with report.step(session.name, f"pins {arguments[0].lstrip('-')}"):
         installation.environment.run(session, "-m", "ci.pins", *arguments)
+    if CHECK_FLAG not in arguments:
+        run_generator(session, installation, check=False)
 
 
 def _pins(session: nox.Session, installation: Installation) -> None:
