@@ -4,21 +4,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdist/Conversion/ExternCall.h"
 #include "tdist/Conversion/Passes.h"
 #include "tdist/Conversion/SourceLocation.h"
+#include "tdist/Conversion/VectorCoreDifference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
-#include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace tdist {
 #define GEN_PASS_DEF_SPLITVECTORHALVES
@@ -26,140 +22,9 @@ namespace tdist {
 } // namespace tdist
 
 using namespace mlir;
+using tdist::VectorCoreDifference;
 
 namespace {
-
-bool isCallOf(Operation *op, StringRef name) {
-  if (op->getName().getStringRef() != "tt.extern_elementwise")
-    return false;
-  auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
-  auto symbol = properties ? properties.getAs<StringAttr>("symbol") : StringAttr();
-  if (!symbol)
-    symbol = op->getAttrOfType<StringAttr>("symbol");
-  return symbol && symbol.getValue() == name;
-}
-
-bool isSubVecId(Operation *op) { return isCallOf(op, "tdist_sub_vec_id"); }
-
-/// The buffer of the kernel's own that `value` is a view of; null for global memory.
-Value localBuffer(Value value) {
-  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
-    value = view.getViewSource();
-  return value.getDefiningOp<memref::AllocOp>() ? value : Value();
-}
-
-/// The operands through which `op` may write memory.
-SmallVector<Value> writtenOperands(Operation *op) {
-  if (auto copy = dyn_cast<memref::CopyOp>(op))
-    return {copy.getTarget()};
-  if (auto store = dyn_cast<memref::StoreOp>(op))
-    return {store.getMemRef()};
-  if (auto store = dyn_cast<bufferization::MaterializeInDestinationOp>(op))
-    return {store.getDest()};
-  if (auto linalg = dyn_cast<linalg::LinalgOp>(op))
-    return SmallVector<Value>(linalg.getDpsInits());
-  if (isa<memref::LoadOp, memref::DimOp, bufferization::ToTensorOp, ViewLikeOpInterface>(op))
-    return {};
-  return SmallVector<Value>(op->getOperands());
-}
-
-/// Which values of a function differ between the vector cores, all that depends on sub_vec_id().
-class Difference {
-public:
-  explicit Difference(func::FuncOp function) : function(function) {
-    do {
-      hasChanged = false;
-      visit(function.getBody().front(), /*isConditional=*/false);
-    } while (hasChanged);
-  }
-
-  bool contains(Value value) const { return values.contains(value); }
-  void add(Value value) { hasChanged |= values.insert(value).second; }
-
-  /// Whether each core needs an op of its own: it uses or makes something that differs. Not asked
-  /// of loops and conditions that both go through in step.
-  bool isIn(Operation *op) const {
-    const auto differs = [&](Value value) { return contains(value); };
-    if (llvm::any_of(op->getOperands(), differs) || llvm::any_of(op->getResults(), differs))
-      return true;
-    SetVector<Value> captured;
-    getUsedValuesDefinedAbove(op->getRegions(), captured);
-    return llvm::any_of(captured, differs);
-  }
-
-  /// Whether both cores go through the loop or condition in step.
-  bool isInStep(Operation *op) const {
-    if (auto condition = dyn_cast<scf::IfOp>(op))
-      return !contains(condition.getCondition());
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      return !contains(loop.getLowerBound()) && !contains(loop.getUpperBound()) &&
-             !contains(loop.getStep());
-    if (auto loop = dyn_cast<scf::WhileOp>(op))
-      return !contains(loop.getConditionOp().getCondition());
-    return false;
-  }
-
-private:
-  void visit(Block &block, bool isConditional) {
-    for (Operation &op : block)
-      visit(op, isConditional);
-  }
-
-  void visit(Operation &op, bool isConditional) {
-    if (isSubVecId(&op)) {
-      add(op.getResult(0));
-    } else if (isa<scf::IfOp, scf::ForOp, scf::WhileOp>(op)) {
-      const bool inStep = isInStep(&op) && !isConditional;
-      for (Region &region : op.getRegions())
-        for (Block &block : region)
-          visit(block, !inStep);
-      if (inStep)
-        carryThrough(op);
-      else
-        llvm::for_each(op.getResults(), [&](Value result) { add(result); });
-    } else if (!op.hasTrait<OpTrait::IsTerminator>()) {
-      const bool differs = isIn(&op);
-      if (differs)
-        llvm::for_each(op.getResults(), [&](Value result) { add(result); });
-      if (differs || isConditional)
-        for (Value written : writtenOperands(&op))
-          if (Value buffer = isa<MemRefType>(written.getType()) ? localBuffer(written) : Value())
-            // A buffer of a condition's own is copied with the condition.
-            if (differs || buffer.getParentRegion() != op.getParentRegion())
-              add(buffer);
-    }
-  }
-
-  void carry(Value from, Value to) {
-    if (contains(from))
-      add(to);
-  }
-  template <class From, class To> void carryAll(From from, To to) {
-    for (auto [source, target] : llvm::zip_equal(from, to))
-      carry(source, target);
-  }
-
-  void carryThrough(Operation &op) {
-    if (auto condition = dyn_cast<scf::IfOp>(op)) {
-      for (Region *region : {&condition.getThenRegion(), &condition.getElseRegion()})
-        if (!region->empty())
-          carryAll(region->front().getTerminator()->getOperands(), op.getResults());
-    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      carryAll(loop.getInitArgs(), loop.getRegionIterArgs());
-      carryAll(loop.getYieldedValues(), loop.getRegionIterArgs());
-      carryAll(loop.getRegionIterArgs(), loop.getResults());
-    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
-      carryAll(loop.getInits(), loop.getBeforeArguments());
-      carryAll(loop.getYieldOp().getOperands(), loop.getBeforeArguments());
-      carryAll(loop.getConditionOp().getArgs(), loop.getAfterArguments());
-      carryAll(loop.getConditionOp().getArgs(), loop.getResults());
-    }
-  }
-
-  func::FuncOp function;
-  llvm::DenseSet<Value> values;
-  bool hasChanged = false;
-};
 
 /// What is there becomes the first core's; the second one gets what differs beside it, op by op.
 class Splitter {
@@ -171,7 +36,7 @@ public:
       return failure();
     split(function.getBody().front());
     function.walk([](Operation *op) {
-      if (isSubVecId(op))
+      if (tdist::isSubVecId(op))
         becomeConstant(op, 0);
     });
     return success();
@@ -182,11 +47,7 @@ private:
   LogicalResult check() {
     bool isRight = true;
     function.walk([&](linalg::ContractionOpInterface product) {
-      bool differs = difference.isIn(product);
-      for (Operation *parent = product->getParentOp(); parent != function;
-           parent = parent->getParentOp())
-        differs |= isa<scf::IfOp, scf::ForOp, scf::WhileOp>(parent) && !difference.isInStep(parent);
-      if (!differs)
+      if (!difference.isApart(product))
         return;
       isRight = false;
       emitError(tdist::kernelLocation(product->getLoc()))
@@ -230,10 +91,10 @@ private:
     Operation *copied = builder.clone(op, second);
     copyProperties(&op, copied);
     copied->walk([](Operation *inner) {
-      if (isSubVecId(inner))
+      if (tdist::isSubVecId(inner))
         becomeConstant(inner, 1);
     });
-    if (isSubVecId(&op)) // it has just become a constant
+    if (tdist::isSubVecId(&op)) // it has just become a constant
       second.map(op.getResult(0), op.getNextNode()->getResult(0));
   }
 
@@ -352,15 +213,14 @@ private:
   }
 
   func::FuncOp function;
-  Difference difference;
+  VectorCoreDifference difference;
   IRMapping second; // from what there was to what the second core has instead
 };
 
 struct SplitVectorHalves : tdist::impl::SplitVectorHalvesBase<SplitVectorHalves> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      auto mode = function->getAttrOfType<StringAttr>("mix_mode");
-      if (mode && mode.getValue() == "mix" && failed(split(function)))
+      if (tdist::isMixedKernel(function) && failed(split(function)))
         return signalPassFailure();
     }
   }
@@ -369,13 +229,11 @@ struct SplitVectorHalves : tdist::impl::SplitVectorHalvesBase<SplitVectorHalves>
     bool asksForCore = false;
     Operation *asksForCount = nullptr;
     function.walk([&](Operation *op) {
-      asksForCore |= isSubVecId(op);
-      asksForCount = isCallOf(op, "tdist_sub_vec_num") ? op : asksForCount;
+      asksForCore |= tdist::isSubVecId(op);
+      asksForCount = tdist::isRuntimeCall(op, "tdist_sub_vec_num") ? op : asksForCount;
     });
     if (asksForCount)
-      return emitError(tdist::kernelLocation(asksForCount->getLoc()))
-             << "sub_vec_num() is a constant, made before it is known that this kernel uses "
-                "tl.dot: write 2, the number of vector cores of a mixed kernel";
+      return tdist::refuseSubVecNum(*tdist::ExternCall::of(asksForCount));
     return asksForCore ? Splitter(function).split() : success();
   }
 };

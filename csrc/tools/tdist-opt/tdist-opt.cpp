@@ -77,6 +77,7 @@ LogicalResult run(MLIRContext &context, const PassPipelineCLParser &passes) {
 int main(int argc, char **argv) {
   const llvm::InitLLVM init(argc, argv);
   tdist::registerTdistPasses();
+  tdist::registerHIVMPipeline();
   tdist::registerSimPipeline();
   // For tests and for people who look at one pass: they make its output short.
   registerCanonicalizer();

@@ -1,4 +1,4 @@
-//===- Passes.h - From linalg IR to the simulator's native code --*- C++ -*-===//
+//===- Passes.h - From linalg IR to native code and to HIVM ------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0
 //
@@ -40,6 +40,13 @@ void buildSimPipeline(mlir::OpPassManager &manager, const SimPipelineOptions &op
 
 /// Makes the pipeline known on the command line as `--tdist-to-sim`.
 void registerSimPipeline();
+
+/// Appends the passes that turn the distributed operations in generic linalg IR of triton-ascend's
+/// adapter into those of AscendNPU-IR, for the SoC of that name.
+void buildHIVMPipeline(mlir::OpPassManager &manager, llvm::StringRef soc);
+
+/// Makes the pipeline known on the command line as `--tdist-lower-to-hivm`.
+void registerHIVMPipeline();
 
 /// Registers the dialects, and the models of their interfaces, that the pipeline reads or makes.
 void registerSimDialects(mlir::DialectRegistry &registry);

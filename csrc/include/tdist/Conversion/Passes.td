@@ -187,4 +187,28 @@ def RouteGlobalMemory : Pass<"tdist-route-global-memory", "mlir::ModuleOp"> {
   let dependentDialects = ["mlir::LLVM::LLVMDialect"];
 }
 
+def RebasePointers : Pass<"tdist-rebase-pointers", "mlir::ModuleOp"> {
+  let summary = "Turn the offsets of symm_at and consume_token into pointers of the device library";
+  let description = [{
+    The front end writes `symm_at(p, pe)` as p + delta(p, pe) and `consume_token(p, t)` as p + zero(t).
+    Views whose offset contains delta or zero get another buffer instead, the result of aclshmem_ptr
+    or of aclshmem_consume_token on the one they had: so the access depends on the call also after
+    the compiler has folded the offset. A delta that is used in another way becomes the distance
+    between the two buffers, a zero the consumed number 0.
+  }];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect"];
+}
+
+def ConvertExternToHIVM : Pass<"tdist-convert-extern-to-hivm", "mlir::ModuleOp"> {
+  let summary = "Turn tt.extern_elementwise into calls of the device library";
+  let description = [{
+    An address in the operands becomes the view that it is the address of, offset and all. In a mixed
+    kernel what has an effect is done by the first vector core of each program, unless it depends on
+    sub_vec_id, and after all cores of the program have got that far.
+  }];
+  let options = [Option<"soc", "soc", "std::string", /*default=*/"\"\"", "The SoC, such as Ascend910B3">];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
+                           "mlir::scf::SCFDialect"];
+}
+
 #endif // TDIST_CONVERSION_PASSES

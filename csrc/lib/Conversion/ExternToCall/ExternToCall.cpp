@@ -4,11 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RuntimeSymbols.h"
-
+#include "tdist/Conversion/ExternCall.h"
 #include "tdist/Conversion/LocationGlobals.h"
 #include "tdist/Conversion/Passes.h"
-#include "tdist/Conversion/SourceLocation.h"
+#include "tdist/Conversion/RuntimeSymbols.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -26,28 +25,7 @@ using namespace mlir;
 
 namespace {
 
-/// What the front end writes on a tt.extern_elementwise, an op that is not registered here.
-struct Extern {
-  Operation *op;
-  StringRef library;
-  StringRef path;
-  StringRef symbol;
-
-  FunctionType type() const {
-    return FunctionType::get(op->getContext(), op->getOperandTypes(), op->getResultTypes());
-  }
-  InFlightDiagnostic error() const { return emitError(tdist::kernelLocation(op->getLoc())); }
-};
-
-StringRef stringProperty(Operation *op, StringRef name) {
-  auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
-  auto value = properties ? properties.getAs<StringAttr>(name) : StringAttr();
-  if (!value)
-    value = op->getAttrOfType<StringAttr>(name);
-  return value ? value.getValue() : StringRef();
-}
-
-bool isScalar(Type type) { return type.isIntOrFloat(); }
+using tdist::ExternCall;
 
 /// Makes the calls, and the functions and constants they need, of one module.
 class Converter {
@@ -56,12 +34,10 @@ public:
       : module(module), top(OpBuilder::atBlockBegin(module.getBody())),
         locations(module, "tdist_loc_", "tdist_file_") {}
 
-  LogicalResult convert(const Extern &call) {
-    if (call.op->getNumResults() != 1 || !llvm::all_of(call.op->getOperandTypes(), isScalar) ||
-        !llvm::all_of(call.op->getResultTypes(), isScalar))
-      return call.error() << "extern function '" << call.symbol
-                          << "' takes and returns scalars, but is called as " << call.type();
-    return call.library == "tdist" ? convertRuntimeCall(call) : convertUserCall(call);
+  LogicalResult convert(const ExternCall &call) {
+    if (failed(call.checkScalars()))
+      return failure();
+    return call.isOurs() ? convertRuntimeCall(call) : convertUserCall(call);
   }
 
   /// Leaves the libraries that the compiled kernel must be linked with on the module.
@@ -73,16 +49,11 @@ public:
   }
 
 private:
-  LogicalResult convertRuntimeCall(const Extern &call) {
+  LogicalResult convertRuntimeCall(const ExternCall &call) {
+    if (failed(call.checkRuntimeSymbol()))
+      return failure();
     const tdist::RuntimeSymbol *symbol = tdist::findRuntimeSymbol(call.symbol);
-    if (!symbol)
-      return call.error() << "the simulator has no function '" << call.symbol
-                          << "': tdist-opt and the Python package are of different versions";
-    FunctionType expected = symbol->functionType(module.getContext());
-    if (call.type() != expected)
-      return call.error() << "'" << call.symbol << "' is called as " << call.type()
-                          << ", but its type is " << expected;
-
+    const FunctionType expected = symbol->functionType(module.getContext());
     OpBuilder builder(call.op);
     const Location location = call.op->getLoc();
     if (symbol->constant) {
@@ -105,7 +76,7 @@ private:
     return success();
   }
 
-  LogicalResult convertUserCall(const Extern &call) {
+  LogicalResult convertUserCall(const ExternCall &call) {
     if (call.path.empty())
       return call.error() << "extern function '" << call.symbol << "' of library '" << call.library
                           << "' has no libpath: on simulated NPUs it must be the path of a shared "
@@ -125,7 +96,7 @@ private:
     return success();
   }
 
-  static void replace(const Extern &call, Value value) {
+  static void replace(const ExternCall &call, Value value) {
     call.op->getResult(0).replaceAllUsesWith(value);
     call.op->erase();
   }
@@ -160,16 +131,15 @@ private:
 
 struct ConvertExternToCall : tdist::impl::ConvertExternToCallBase<ConvertExternToCall> {
   void runOnOperation() override {
-    SmallVector<Extern> calls;
+    SmallVector<ExternCall> calls;
     getOperation().walk([&](Operation *op) {
-      if (op->getName().getStringRef() == "tt.extern_elementwise")
-        calls.push_back({op, stringProperty(op, "libname"), stringProperty(op, "libpath"),
-                         stringProperty(op, "symbol")});
+      if (const std::optional<ExternCall> call = ExternCall::of(op))
+        calls.push_back(*call);
     });
     Converter converter(getOperation());
     // All calls are looked at, so that a kernel with two mistakes shows both.
     bool failed = false;
-    for (const Extern &call : calls)
+    for (const ExternCall &call : calls)
       failed |= mlir::failed(converter.convert(call));
     if (failed)
       return signalPassFailure();

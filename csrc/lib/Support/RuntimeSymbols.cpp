@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RuntimeSymbols.h"
+#include "tdist/Conversion/RuntimeSymbols.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -1,0 +1,329 @@
+//===- ExternToHIVM.cpp - tt.extern_elementwise to device functions -------===//
+//
+// SPDX-License-Identifier: Apache-2.0
+//
+//===----------------------------------------------------------------------===//
+
+#include "Addresses.h"
+#include "CustomOps.h"
+
+#include "tdist/Conversion/ExternCall.h"
+#include "tdist/Conversion/Passes.h"
+#include "tdist/Conversion/Soc.h"
+#include "tdist/Conversion/VectorCoreDifference.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+
+namespace tdist {
+#define GEN_PASS_DEF_CONVERTEXTERNTOHIVM
+#include "tdist/Conversion/Passes.h.inc"
+} // namespace tdist
+
+using namespace mlir;
+using tdist::Cores;
+using tdist::DeviceCall;
+using tdist::ExternCall;
+using tdist::SocGeneration;
+
+namespace {
+
+// Of the encoding, and aclshmem's own.
+constexpr int64_t notifySet = 1;
+constexpr int64_t signalAdd = 1;
+
+/// Makes the device calls of one kernel.
+class Converter {
+public:
+  Converter(func::FuncOp function, SocGeneration soc, StringRef socName)
+      : function(function), soc(soc), socName(socName), isMixed(tdist::isMixedKernel(function)),
+        difference(function) {}
+
+  LogicalResult run() {
+    SmallVector<ExternCall> calls;
+    function.walk([&](Operation *op) {
+      if (const std::optional<ExternCall> call = ExternCall::of(op))
+        calls.push_back(*call);
+    });
+    // All calls are looked at, so that a kernel with two mistakes shows both.
+    bool isRight = true;
+    for (const ExternCall &call : calls)
+      isRight &= succeeded(call.checkScalars()) && succeeded(convert(call));
+    return success(isRight);
+  }
+
+private:
+  LogicalResult convert(const ExternCall &call) {
+    if (!call.isOurs())
+      return convertUserCall(call);
+    if (failed(call.checkRuntimeSymbol()))
+      return failure();
+    const StringRef name = call.symbol.drop_front(StringRef("tdist_").size());
+    if (name == "sub_vec_id")
+      return convertSubVecId(call);
+    if (name == "sub_vec_num")
+      return convertSubVecNum(call);
+    if (name == "my_pe" || name == "n_pes")
+      return ask(call, {}, /*isPure=*/true);
+    if (name == "team_my_pe" || name == "team_n_pes")
+      return ask(call, {call.op->getOperand(0)}, /*isPure=*/true);
+    if (name.starts_with("notify_"))
+      return convertNotify(call);
+    if (name.starts_with("wait_"))
+      return convertWait(call);
+    if (name == "signal_wait_until")
+      return convertSignalWaitUntil(call);
+    if (name == "signal_op")
+      return convertSignalOp(call);
+    if (name == "int_p")
+      return convertIntP(call);
+    if (name.starts_with("putmem") || name.starts_with("getmem"))
+      return convertCopy(call, name);
+    if (name == "barrier_all_vec")
+      return order(call, "aclshmemx_barrier_all_vec", Cores::vector);
+    if (name == "barrier_all" || name == "quiet" || name == "fence")
+      return order(call, ("aclshmem_" + name).str(), everywhere());
+    return call.error() << "'" << call.symbol << "' is not available on NPUs";
+  }
+
+  Cores everywhere() const { return isMixed ? Cores::cubeAndVector : Cores::vector; }
+
+  /// The view behind an operand that is an address; null after an error.
+  static Value view(const ExternCall &call, unsigned operand) {
+    Value found = tdist::pointedTo(call.op->getOperand(operand));
+    if (!found)
+      call.error()
+          << "the pointer is not one of the kernel's arguments plus an offset, so the NPU's "
+             "compiler cannot know what it points to";
+    return found;
+  }
+
+  /// aclshmem's name for the type that `view` points to; empty after an error.
+  static StringRef element(const ExternCall &call, Value view) {
+    const Type type = cast<MemRefType>(view.getType()).getElementType();
+    const StringRef name = tdist::elementName(type);
+    if (name.empty())
+      call.error() << "aclshmem has no function for elements of type " << type
+                   << ": use 8 to 64 bits, integers or floats";
+    return name;
+  }
+
+  static std::optional<int64_t> constant(Value value) {
+    APInt found;
+    if (matchPattern(value, m_ConstantInt(&found)))
+      return found.getSExtValue();
+    return std::nullopt;
+  }
+
+  static Value constant(OpBuilder &builder, const ExternCall &call, int64_t value) {
+    return builder.create<arith::ConstantIntOp>(call.op->getLoc(), value, 32);
+  }
+
+  /// `value` takes the place of what the call returns. Our functions that return nothing have a
+  /// result in the encoding that nobody uses.
+  static LogicalResult replace(const ExternCall &call, Value value) {
+    SmallVector<Value> operands(call.op->getOperands());
+    if (value)
+      call.op->getResult(0).replaceAllUsesWith(value);
+    else if (!call.op->use_empty())
+      return call.error() << "'" << call.symbol << "' returns nothing";
+    call.op->erase();
+    for (Value operand : operands)
+      tdist::eraseUnusedAddress(operand);
+    return success();
+  }
+
+  LogicalResult convertSubVecId(const ExternCall &call) const {
+    OpBuilder builder(call.op);
+    if (!isMixed)
+      return replace(call, constant(builder, call, 0));
+    const Location location = call.op->getLoc();
+    return replace(call,
+                   builder.create<arith::TruncIOp>(location, builder.getI32Type(),
+                                                   tdist::createSubBlockIndex(builder, location)));
+  }
+
+  LogicalResult convertSubVecNum(const ExternCall &call) const {
+    if (isMixed)
+      return tdist::refuseSubVecNum(call);
+    OpBuilder builder(call.op);
+    return replace(call, constant(builder, call, 1));
+  }
+
+  /// A question that reads no memory of the kernel, on all cores.
+  LogicalResult ask(const ExternCall &call, SmallVector<Value> operands, bool isPure) {
+    OpBuilder builder(call.op);
+    const StringRef name = call.symbol.drop_front(StringRef("tdist_").size());
+    return replace(call, tdist::createCustomOp(builder, call.op->getLoc(),
+                                               {.symbol = ("aclshmem_" + name).str(),
+                                                .operands = std::move(operands),
+                                                .result = call.op->getResult(0).getType(),
+                                                .cores = everywhere(),
+                                                .isPure = isPure})
+                             ->getResult(0));
+  }
+
+  LogicalResult convertNotify(const ExternCall &call) {
+    Value word = view(call, 0);
+    if (!word)
+      return failure();
+    const std::optional<int64_t> op = constant(call.op->getOperand(3));
+    if (!op)
+      return call.error() << "sig_op is not a constant";
+    Value pe = call.op->getOperand(1);
+    Value signal = call.op->getOperand(2);
+    const bool isWide = signal.getType().isInteger(64);
+    if (*op == notifySet)
+      return act(call, {.symbol = isWide ? "aclshmem_int64_p" : "aclshmem_int32_p",
+                        .operands = {word, signal, pe}});
+    if (!isWide) {
+      OpBuilder builder(call.op);
+      return act(call, {.symbol = "aclshmemx_signal_op",
+                        .operands = {word, signal, constant(builder, call, signalAdd), pe}});
+    }
+    if (soc != SocGeneration::ascend950)
+      return call.error() << "notify: sig_op is 'add' and the word has 64 bits; " << socName
+                          << " adds to words of other PEs in int32 only: use int32 signals, or "
+                             "sig_op='set' with a word per producer";
+    return act(call, {.symbol = "aclshmem_int64_atomic_add", .operands = {word, signal, pe}});
+  }
+
+  LogicalResult convertWait(const ExternCall &call) {
+    Value word = view(call, 0);
+    if (!word)
+      return failure();
+    OpBuilder builder(call.op);
+    const Location location = call.op->getLoc();
+    Value value = call.op->getOperand(2);
+    Value count =
+        builder.create<arith::ExtSIOp>(location, builder.getI64Type(), call.op->getOperand(1));
+    return replace(call, tdist::createCustomOp(builder, location,
+                                               {.symbol = value.getType().isInteger(64)
+                                                              ? "aclshmem_wait_int64"
+                                                              : "aclshmem_wait_int32",
+                                                .operands = {word, count, value},
+                                                .result = builder.getI32Type(),
+                                                .cores = everywhere()})
+                             ->getResult(0));
+  }
+
+  LogicalResult convertSignalWaitUntil(const ExternCall &call) {
+    Value word = view(call, 0);
+    if (!word)
+      return failure();
+    OpBuilder builder(call.op);
+    return replace(call, tdist::createCustomOp(
+                             builder, call.op->getLoc(),
+                             {.symbol = "aclshmem_signal_wait_until",
+                              .operands = {word, call.op->getOperand(1), call.op->getOperand(2)},
+                              .result = builder.getI32Type(),
+                              .cores = everywhere()})
+                             ->getResult(0));
+  }
+
+  LogicalResult convertSignalOp(const ExternCall &call) {
+    Value word = view(call, 0);
+    if (!word)
+      return failure();
+    return act(call, {.symbol = "aclshmemx_signal_op",
+                      .operands = {word, call.op->getOperand(1), call.op->getOperand(2),
+                                   call.op->getOperand(3)}});
+  }
+
+  LogicalResult convertIntP(const ExternCall &call) {
+    Value word = view(call, 0);
+    if (!word)
+      return failure();
+    return act(call, {.symbol = "aclshmem_int32_p",
+                      .operands = {word, call.op->getOperand(1), call.op->getOperand(2)}});
+  }
+
+  /// putmem and getmem with all their endings.
+  LogicalResult convertCopy(const ExternCall &call, StringRef name) {
+    Value destination = view(call, 0);
+    Value source = destination ? view(call, 1) : Value();
+    const StringRef type = source ? element(call, destination) : StringRef();
+    if (type.empty())
+      return failure();
+    DeviceCall copy{.symbol = ("aclshmem_" + type + "_" + name).str(),
+                    .operands = {destination, source}};
+    for (Value operand : call.op->getOperands().drop_front(2))
+      copy.operands.push_back(operand);
+    if (name.contains("signal")) {
+      Value word = view(call, 3);
+      if (!word)
+        return failure();
+      copy.operands[3] = word;
+    }
+    return act(call, std::move(copy));
+  }
+
+  LogicalResult order(const ExternCall &call, std::string symbol, Cores cores) {
+    OpBuilder builder(call.op);
+    const Location location = call.op->getLoc();
+    tdist::createPipeBarrier(builder, location);
+    tdist::createCustomOp(builder, location, {.symbol = std::move(symbol), .cores = cores});
+    return replace(call, {});
+  }
+
+  /// A function of another library, or one of aclshmem's that the language does not have: where it
+  /// takes a pointer it gets the view.
+  LogicalResult convertUserCall(const ExternCall &call) {
+    DeviceCall device{.symbol = call.symbol.str(), .cores = everywhere()};
+    for (Value operand : call.op->getOperands()) {
+      Value pointer = operand.getType().isInteger(64) ? tdist::pointedTo(operand) : Value();
+      device.operands.push_back(pointer ? pointer : operand);
+    }
+    if (!call.op->use_empty()) {
+      device.result = call.op->getResult(0).getType();
+      OpBuilder builder(call.op);
+      return replace(call, tdist::createCustomOp(builder, call.op->getLoc(), device)->getResult(0));
+    }
+    return act(call, std::move(device));
+  }
+
+  /// Something with an effect, which a program does once and after all that it has stored.
+  LogicalResult act(const ExternCall &call, DeviceCall device) {
+    OpBuilder builder(call.op);
+    const Location location = call.op->getLoc();
+    device.cores = Cores::vector;
+    tdist::createPipeBarrier(builder, location);
+    if (isMixed && !difference.isApart(call.op)) {
+      Value first = builder.create<arith::CmpIOp>(
+          location, arith::CmpIPredicate::eq, tdist::createSubBlockIndex(builder, location),
+          builder.create<arith::ConstantIntOp>(location, 0, 64));
+      auto condition = builder.create<scf::IfOp>(location, first);
+      builder.setInsertionPointToStart(condition.thenBlock());
+    }
+    tdist::createCustomOp(builder, location, device);
+    return replace(call, {});
+  }
+
+  func::FuncOp function;
+  SocGeneration soc;
+  StringRef socName;
+  bool isMixed;
+  tdist::VectorCoreDifference difference;
+};
+
+struct ConvertExternToHIVM : tdist::impl::ConvertExternToHIVMBase<ConvertExternToHIVM> {
+  using ConvertExternToHIVMBase::ConvertExternToHIVMBase;
+
+  void runOnOperation() override {
+    const std::optional<SocGeneration> generation = tdist::socGeneration(soc);
+    if (!generation) {
+      emitError(getOperation().getLoc())
+          << "soc is '" << soc << "'; it must be the name of an NPU, such as Ascend910B3, "
+          << "Ascend910_9392 or Ascend950PR_9589";
+      return signalPassFailure();
+    }
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() && failed(Converter(function, *generation, soc).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
