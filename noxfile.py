@@ -44,7 +44,7 @@ def test_multirank(session: nox.Session) -> None:
     nox -s test-multirank -- -n 4 -k ring
     """
     installed = installation.ensure(session)
-    python_tests.check_environment(session, installed)
+    python_tests.examine(session, installed)
     python_tests.run(session, installed, [python_tests.root_folder("multirank")])
 
 

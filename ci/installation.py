@@ -57,6 +57,7 @@ def ensure(session: nox.Session) -> Installation:
         _ensure_system_packages(session)
         resolved = _resolve(session)
         environment = current(session)
+        doctor(session, environment, "--before-build")
         _ensure_python_packages(session, environment, resolved)
         build_directory = _ensure_built(session, environment, resolved)
         _ensure_torch_device(session, environment)
@@ -208,8 +209,16 @@ def _inputs_digest(resolved: settings.BuildSettings) -> str:
     return digest.hexdigest()
 
 
+def doctor(session: nox.Session, environment: Environment, *arguments: str) -> None:
+    """Looks for what is wrong with host and environment; ends the session where something must be mended first."""
+    with report.step(session.name, "doctor"):
+        # From the sources: nothing need be installed yet.
+        variables = {"PYTHONPATH": str(PYTHON_DIRECTORY)}
+        environment.run(session, "-m", "triton_dist", "doctor", "--quick", *arguments, variables=variables)
+
+
 def _check_triton(session: nox.Session, environment: Environment) -> None:
-    environment.run(session, str(ROOT / "ci" / "check_triton.py"))
+    environment.run(session, "-m", "triton_dist", "doctor", "--only", "triton")
 
 
 def _ensure_torch_device(session: nox.Session, environment: Environment) -> None:

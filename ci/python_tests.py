@@ -11,7 +11,7 @@ import nox
 from _build_backend.checkout import ROOT
 from ci import report
 from ci.environment import own_arguments
-from ci.installation import BUILD_ROOT, Installation
+from ci.installation import BUILD_ROOT, Installation, doctor
 
 
 def run(session: nox.Session, installation: Installation, folders: Sequence[str]) -> None:
@@ -30,8 +30,13 @@ def run(session: nox.Session, installation: Installation, folders: Sequence[str]
                 row.result = _counts(results.read_text())
 
 
-def check_environment(session: nox.Session, installation: Installation) -> None:
-    """Prints what looks wrong with the variables that are set; ends the session where one of them would be refused."""
+def examine(session: nox.Session, installation: Installation) -> None:
+    """The doctor's quick form, and what looks wrong with the variables that are set; ends the session on an error."""
+    doctor(session, installation.environment)
+    _check_variables(session, installation)
+
+
+def _check_variables(session: nox.Session, installation: Installation) -> None:
     with report.step(session.name, "environment variables"):
         installation.environment.run(session, "-m", "triton_dist", "env", "--check", "--allow-hints")
 

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from triton_dist import env
 
 CHECKOUT = Path(__file__).parents[3]
@@ -42,12 +44,15 @@ def test_the_run_command_prints_what_is_shown() -> None:
     assert sorted(printed) == block_after("A kernel", "text").splitlines()
 
 
-def test_the_check_of_the_environment_runs() -> None:
-    program, *arguments = shlex.split(block_after("Environment variables", "sh"))
+@pytest.mark.parametrize(
+    ("heading", "printed"), [("Environment variables", "checked "), ("When something is wrong", "triton is imported")]
+)
+def test_the_checks_run(heading: str, printed: str) -> None:
+    program, *arguments = shlex.split(block_after(heading, "sh"))
     assert program == ".venv/bin/python"
     result = subprocess.run([sys.executable, *arguments], cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert result.returncode in (0, 1), result.stderr
-    assert "checked " in result.stdout
+    assert printed in result.stdout
 
 
 def test_the_two_commands_name_sessions_that_exist() -> None:

@@ -19,8 +19,10 @@ def test_it_names_no_variable_that_is_not_known() -> None:
 
 
 def test_the_commands_of_the_environment_run() -> None:
-    commands = re.findall(r"^\$ python (-m triton_dist .*)$", PAGE, re.MULTILINE)
-    assert len(commands) == 2
+    commands = re.findall(r"^\$ python (-m triton_dist .*?)(?: +#.*)?$", PAGE, re.MULTILINE)
+    # What mends things has a test of its own, where there is nothing of anybody's to be mended.
+    commands.remove("-m triton_dist doctor --fix")
+    assert len(commands) == 4
     for command in commands:
         result = subprocess.run([sys.executable, *command.split()], capture_output=True, text=True, check=False)
         # The environment of whoever runs the tests may have something to be found.

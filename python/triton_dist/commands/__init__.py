@@ -19,6 +19,7 @@ class Command:
 
 
 COMMANDS = {
+    "doctor": Command("triton_dist.commands.doctor", "this host and environment: what is wrong, and what mends it"),
     "env": Command("triton_dist.commands.env", "environment variables: what is set, what it does, whether it is right"),
     "npus": Command("triton_dist.commands.npus", "NPUs: which there are, who holds them, who waits for them"),
 }
@@ -33,7 +34,8 @@ def main(arguments: list[str]) -> int:
         epilog="\n".join(
             ["commands:"]
             + [f"  {name:10}{command.summary}" for name, command in COMMANDS.items()]
-            + ["", "examples:", f"  {program} env --check", f"  {program} env --help", f"  {program} npus"]
+            + ["", "examples:"]
+            + [f"  {program} {example}" for example in ("doctor", "env --check", "env --help", "npus")]
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -114,6 +114,15 @@ TRITON_DIST_DEVICE_DIR = _ours(
     since="0.1.0",
     meaning="Where the device nodes of real NPUs, davinci0 and so on, are looked for.",
 )
+TRITON_DIST_IMAGE_CHIP = _ours(
+    "TRITON_DIST_IMAGE_CHIP",
+    kinds.text("a chip of docker/versions.toml, such as 910b"),
+    unset="no image of this project",
+    acts_on=HARDWARE,
+    since="0.1.0",
+    note="Simulated NPUs are of any family.",
+    meaning="The chip that the image is for, which sets it; the doctor compares it with the NPUs.",
+)
 TRITON_DIST_NPU_SMI_TIMEOUT = _ours(
     "TRITON_DIST_NPU_SMI_TIMEOUT",
     kinds.SECONDS,
