@@ -479,7 +479,7 @@ def test_the_multi_rank_session_checks_before_it_tests() -> None:
         for node in ast.walk(sessions["test_multirank"])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     ]
-    assert calls.index("check_environment") < calls.index("run")
+    assert calls.index("examine") < calls.index("run")
 
 
 def test_an_unknown_command() -> None:
