@@ -38,7 +38,8 @@ def symmetric_tensors(
     attributes.option_attr.data_op_engine_type = ash.OpEngineType.MTE
     assert ash.aclshmem_init(attributes) == 0
     tensors = tuple(
-        ash.aclshmem_create_tensor([elements], dtype=dtype, device_id=rank).zero_() for elements, dtype in shapes
+        ash.aclshmem_create_tensor([elements], dtype=dtype, device_id=torch.npu.current_device()).zero_()
+        for elements, dtype in shapes
     )
     torch.npu.synchronize()
     dist.barrier()

@@ -90,3 +90,8 @@ def reduce(rank: int, world_size: int) -> None:
 @pytest.mark.parametrize("worker", [all_gather, reduce])
 def test_ring(dist_test, world_size: int, worker) -> None:
     dist_test(worker, world_size=world_size)
+
+
+@pytest.mark.dist(nodes=2)
+def test_a_ring_over_two_nodes(dist_test) -> None:
+    dist_test(all_gather)

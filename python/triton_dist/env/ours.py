@@ -83,6 +83,13 @@ TRITON_DIST_SESSION = _ours(
     since="0.1.0",
     meaning="Rendezvous name that comes with a lease; wins over SHMEM_UID_SESSION_ID and ip_port.",
 )
+TRITON_DIST_SESSION_NAMESPACE = _ours(
+    "TRITON_DIST_SESSION_NAMESPACE",
+    kinds.FILE,
+    unset="that of each rank",
+    since="0.1.0",
+    meaning="Network namespace in which the ranks of a lease meet, where their test has several on one machine.",
+)
 TRITON_DIST_JOB_SECRET = _ours(
     "TRITON_DIST_JOB_SECRET",
     kinds.SECRET,

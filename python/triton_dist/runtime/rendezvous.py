@@ -8,6 +8,8 @@ abstract name space: there is no file, so nothing is left after a crash.
   the job, and is told the name of the UNIX socket, which is random. Rank 0 keeps the port until the job ends, as
   aclshmem does, and the same port can be used again at once.
 - Within a lease of NPUs, the endpoint is a name that only the job has, and the name of the UNIX socket comes from it.
+  Such names belong to a network namespace. Where the ranks of a test are in several of one machine, they all make
+  their sockets in one of these.
 
 What goes wrong is told to every rank in the same words: rank 0 stays for a moment to tell those who come late, also
 where it cannot listen at all.
@@ -22,6 +24,7 @@ import contextlib
 import logging
 import os
 
+from triton_dist import env
 from triton_dist.runtime.meeting.call import Call as Call
 from triton_dist.runtime.meeting.call import Meeting as Meeting
 from triton_dist.runtime.meeting.endpoint import Endpoint as Endpoint
@@ -68,5 +71,5 @@ def meet(call: Call) -> Meeting:
 
 def _transport(call: Call) -> Transport:
     if call.endpoint.address is None:
-        return AbstractSocket(call.endpoint.name)
+        return AbstractSocket(call.endpoint.name, env.TRITON_DIST_SESSION_NAMESPACE.get())
     return TcpAddress(call.endpoint, call.world_size)

@@ -6,21 +6,29 @@ import os
 import random
 import sys
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from triton_dist import env
 from triton_dist.runtime import backend
-from triton_dist.testing import artifacts, terminal, time_limits
+from triton_dist.testing import artifacts, options, terminal, time_limits
 from triton_dist.testing.hardware_report import hardware_texts
+from triton_dist.testing.leases.endpoint import new_session
 from triton_dist.testing.leases.errors import LeaseError
 from triton_dist.testing.leases.pool import Lease
-from triton_dist.testing.options import MarkerArguments, checked_world_size
+from triton_dist.testing.nodes.hosts import Host
+from triton_dist.testing.nodes.job import NodesJob, Wishes
+from triton_dist.testing.nodes.namespaces import NamespaceError, namespaces
+from triton_dist.testing.nodes.remote import NodeError
+from triton_dist.testing.options import MarkerArguments, checked_count
 from triton_dist.testing.ranks import coverage_data, modules, rewriting
 from triton_dist.testing.ranks.client import ZygoteError
 from triton_dist.testing.ranks.job import MOST_RANKS, Job
+from triton_dist.testing.ranks.record import JobRecord
 from triton_dist.testing.ranks.task import Task, TaskError, module_names, pickled_call
 from triton_dist.testing.report import RanksFailed, judge, sections
 from triton_dist.testing.usage import record_use
@@ -42,17 +50,20 @@ class DistTest:
         world_size: int | None = None,
         backend: str = "hccl",
         args: Sequence[object] = (),
+        nodes: int | None = None,
     ) -> None:
         """Calls `fn(rank, world_size, *args)` in `world_size` processes at once, each on an NPU of its own.
 
         Each process has an initialised default group of torch.distributed and has called
-        `torch.npu.set_device(rank)`. The call waits for its NPUs, then for the ranks.
+        `torch.npu.set_device(rank)`, or its number on its node where there are several. The call waits for its NPUs,
+        then for the ranks.
 
         Args:
             fn: a function at the top of a module.
             world_size: the number of ranks; by default that of the test's marker `dist`, else 2.
             backend: of torch.distributed.
             args: further arguments, sent by pickle.
+            nodes: on how many hosts, each with as many ranks; by default as the test's marker `dist` says, else 1.
 
         Raises:
             RanksFailed: a rank failed; its traceback is in the message.
@@ -62,25 +73,32 @@ class DistTest:
         __tracebackhide__ = True
         try:
             marker = MarkerArguments.of(self._item)
-            count = marker.world_size if world_size is None else checked_world_size(world_size)
-            self._run(fn, count, backend, tuple(args), marker)
-        except (LeaseError, TaskError, ValueError, ZygoteError) as error:
+            count = marker.world_size if world_size is None else checked_count("world_size", world_size)
+            on = marker.nodes if nodes is None else checked_count("nodes", nodes)
+            self._run(fn, count, on, backend, tuple(args), marker)
+        except (LeaseError, NodeError, TaskError, ValueError, ZygoteError) as error:
             raise pytest.fail.Exception(f"dist_test: {error}", pytrace=False) from None
 
     def _run(
         self,
         fn: Callable[..., object],
         world_size: int,
+        nodes: int,
         backend: str,
         args: tuple[object, ...],
         marker: MarkerArguments,
     ) -> None:
         __tracebackhide__ = True
-        if world_size > MOST_RANKS:
+        if world_size % nodes:
+            raise ValueError(f"{world_size} ranks on {nodes} nodes: each node has as many, so nodes divides world_size")
+        if world_size // nodes > MOST_RANKS:
             raise ValueError(f"world_size is {world_size}: one host can run up to {MOST_RANKS} ranks of a test")
         call = pickled_call(fn, args)
         with time_limits.suspended(self._item):
-            self._run_on_lease(fn, call, world_size, backend, marker)
+            if nodes == 1:
+                self._run_on_lease(fn, call, world_size, backend, marker)
+            else:
+                self._run_on_nodes(fn, call, world_size, nodes, backend, marker)
 
     def _run_on_lease(
         self, fn: Callable[..., object], call: bytes, world_size: int, backend: str, marker: MarkerArguments
@@ -89,7 +107,8 @@ class DistTest:
         zygote = self._session.ready_zygote()
         lease = self._session.pool.acquire(world_size, self._session.check_parent, self._item.name)
         try:
-            task = self._task(fn, call, world_size, backend, lease)
+            environ = rank_environ(world_size, lease, self._session.pool.inventory.environ(lease.npus))
+            task = self._task(fn, call, world_size, backend, environ)
             captured = self._item.config.getoption("capture") != "no"
             warm = self._session.warm_ranks and not marker.fresh
             job = Job(zygote, lease, task, captured=captured, warm=warm, terminal=terminal.of(self._item.config))
@@ -102,13 +121,52 @@ class DistTest:
                 if (reason := job.record.why_npus_are_suspect()) is not None:
                     lease.suspect(reason)
                 reused = sum(record.reused for record in job.record.ranks)
-                record_use(self._item, lease, reused=reused, seed=task.seed)
-                for name, text in sections(job.record):
-                    self._item.add_report_section("call", name, text)
+                record_use(self._item, lease.npus, lease.since, reused=reused, seed=task.seed)
+                self._show_output(job.record)
         finally:
             lease.release()
+        self._judge(job.record)
+
+    def _run_on_nodes(
+        self, fn: Callable[..., object], call: bytes, world_size: int, nodes: int, backend: str, marker: MarkerArguments
+    ) -> None:
+        __tracebackhide__ = True
+        config = self._item.config
+        task = replace(self._task(fn, call, world_size, backend, {}), terminal=False, debugged=None)
+        with _nodes(config, nodes) as hosts:
+            if options.hosts(config):
+                # Their data files would be written on other hosts, where nobody combines them.
+                task = replace(task, coverage=None)
+            wishes = Wishes(
+                config.getoption("--npus"),
+                config.getoption("--allow-busy-npus"),
+                getattr(config, "workerinput", {}).get("workerid", ""),
+                self._item.name,
+            )
+            job = NodesJob(hosts, task, wishes, new_session())
+            try:
+                job.run(
+                    time_limits.limited(self._item, marker.timeout, chosen=marker.chose_timeout),
+                    self._session.check_parent,
+                )
+            finally:
+                if job.npus:
+                    record_use(self._item, job.npus, job.since, seed=task.seed)
+                self._show_output(job.record)
+                if config.getoption("capture") == "no":
+                    for record in job.record.ranks:
+                        sys.stdout.write(record.stdout)
+                        sys.stderr.write(record.stderr)
+        self._judge(job.record)
+
+    def _show_output(self, record: JobRecord) -> None:
+        for name, text in sections(record):
+            self._item.add_report_section("call", name, text)
+
+    def _judge(self, record: JobRecord) -> None:
+        __tracebackhide__ = True
         try:
-            judge(job.record)
+            judge(record)
         except RanksFailed as error:
             self._keep_artifacts(error)
             raise
@@ -128,12 +186,14 @@ class DistTest:
         self._item.user_properties.append(("artifacts", str(folder)))
         self._item.add_report_section("call", "artifacts", str(folder))
 
-    def _task(self, fn: Callable[..., object], call: bytes, world_size: int, backend: str, lease: Lease) -> Task:
+    def _task(
+        self, fn: Callable[..., object], call: bytes, world_size: int, backend: str, environ: dict[str, str]
+    ) -> Task:
         names = module_names(fn) | modules.conftests(self._item.config, self._item.path)
         return Task(
             world_size=world_size,
             backend=backend,
-            environ=rank_environ(world_size, lease, self._session.pool.inventory.environ(lease.npus)),
+            environ=environ,
             directory=os.getcwd(),
             sys_path=list(sys.path),
             argv=list(sys.argv),
@@ -165,6 +225,27 @@ def rank_environ(world_size: int, lease: Lease, npus: dict[str, str]) -> dict[st
         MASTER_PORT=lease.port,
         **lease.environ(),
     )
+
+
+@contextmanager
+def _nodes(config: pytest.Config, count: int) -> Iterator[list[Host]]:
+    """So many hosts: the user's, or network namespaces of this machine, without which the test is skipped.
+
+    Raises:
+        ValueError: the user has named fewer.
+    """
+    named = options.hosts(config)
+    if named:
+        if count > len(named):
+            raise ValueError(f"nodes={count}: --dist-hosts={config.getoption('--dist-hosts')} names {len(named)}")
+        yield named[:count]
+        return
+    with ExitStack() as stack:
+        try:
+            made = stack.enter_context(namespaces(count))
+        except NamespaceError as error:
+            pytest.skip(f"no --dist-hosts, and no network namespaces on this machine for {count} nodes: {error}")
+        yield made
 
 
 def _seed(nodeid: str) -> int:

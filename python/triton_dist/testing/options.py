@@ -10,10 +10,11 @@ import pytest
 from triton_dist import env
 from triton_dist.testing.choice import Choice, Wish, choose, from_plain
 from triton_dist.testing.leases.inventory import Inventory
+from triton_dist.testing.nodes.hosts import DEFAULT_LAUNCH, Host, parse_hosts
 
 MARKER = (
-    "dist(world_size=2, timeout=SECONDS, fresh=False): a test whose ranks run at once, one on each of its NPUs; "
-    "fresh=True: in processes that no other test has had"
+    "dist(world_size=2, nodes=1, timeout=SECONDS, fresh=False): a test whose ranks run at once, one on each of its "
+    "NPUs; nodes=2: as many on each of two hosts; fresh=True: in processes that no other test has had"
 )
 # Where a worker of pytest-xdist finds what its controller has chosen.
 WORKER_INPUT = "triton_dist_npus"
@@ -80,6 +81,20 @@ def add_options(parser: pytest.Parser) -> None:
         help="a directory for all that is known of failed multi-rank tests: output and stacks of every rank, in full; "
         "on real NPUs also what npu-smi and CANN's logs say.",
     )
+    group.addoption(
+        "--dist-hosts",
+        metavar="HOSTS",
+        default=None,
+        help="the hosts of tests on several nodes, with commas between: HOST, or HOST=ADDRESS where the others reach "
+        "it by another name. A test on fewer nodes has the first ones. Default: network namespaces of this machine.",
+    )
+    group.addoption(
+        "--dist-launch",
+        metavar="COMMAND",
+        default=DEFAULT_LAUNCH,
+        help="the command that runs another on a host of --dist-hosts; {host} and {command} stand for these. No shell "
+        f"reads it. Default: {DEFAULT_LAUNCH}",
+    )
     parser.addini(
         "dist_timeout", "default of --dist-timeout: seconds that the ranks of a test may take", default=_DEFAULT_TIMEOUT
     )
@@ -105,6 +120,16 @@ def npus(config: pytest.Config) -> Choice:
 def inventory(config: pytest.Config) -> Inventory:
     """The NPUs that tests share."""
     return npus(config).inventory
+
+
+def hosts(config: pytest.Config) -> list[Host]:
+    """The hosts of tests on several nodes; none if the user has named none.
+
+    Raises:
+        ValueError: --dist-hosts or --dist-launch holds what it may not.
+    """
+    text = config.getoption("--dist-hosts")
+    return [] if text is None else parse_hosts(text, config.getoption("--dist-launch"))
 
 
 def is_strict(config: pytest.Config) -> bool:
@@ -157,12 +182,14 @@ class MarkerArguments:
 
     Attributes:
         world_size: how many ranks the test has if it does not say so when it starts them.
+        nodes: on how many nodes, likewise.
         timeout: how long they may take, in seconds.
         chose_timeout: whether the marker says so.
         fresh: whether the test wants processes that no other test has had.
     """
 
     world_size: int
+    nodes: int
     timeout: float
     chose_timeout: bool
     fresh: bool
@@ -176,16 +203,17 @@ class MarkerArguments:
         """
         marker = item.get_closest_marker("dist")
         given = dict(marker.kwargs) if marker else {}
-        world_size = given.pop("world_size", _DEFAULT_WORLD_SIZE)
+        world_size = checked_count("world_size", given.pop("world_size", _DEFAULT_WORLD_SIZE))
+        nodes = checked_count("nodes", given.pop("nodes", 1))
         chose_timeout = given.pop("timeout", None) is not None
         fresh = given.pop("fresh", False)
         if given or (marker and marker.args):
             unknown = [*map(repr, marker.args if marker else ()), *given]
             raise ValueError(
-                f"marker dist does not know {', '.join(unknown)}: it takes world_size=COUNT, timeout=SECONDS "
-                "and fresh=True"
+                f"marker dist does not know {', '.join(unknown)}: it takes world_size=COUNT, nodes=COUNT, "
+                "timeout=SECONDS and fresh=True"
             )
-        return cls(checked_world_size(world_size), timeout_of(item), chose_timeout, bool(fresh))
+        return cls(world_size, nodes, timeout_of(item), chose_timeout, bool(fresh))
 
 
 def timeout_of(item: pytest.Item) -> float:
@@ -199,12 +227,12 @@ def timeout_of(item: pytest.Item) -> float:
     return default_timeout(item.config) if timeout is None else _seconds(timeout, "timeout of marker dist")
 
 
-def checked_world_size(value: object) -> int:
-    """`value`, if it can be a number of ranks.
+def checked_count(name: str, value: object) -> int:
+    """`value`, if it can be a number of ranks or nodes, which is called `name`.
 
     Raises:
         ValueError: it cannot.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"world_size is {value!r}: it takes an integer of 1 or more")
+        raise ValueError(f"{name} is {value!r}: it takes an integer of 1 or more")
     return value

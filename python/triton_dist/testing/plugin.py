@@ -15,7 +15,7 @@ import pytest
 from triton_dist import env
 from triton_dist.testing import options, usage
 from triton_dist.testing.leases.errors import LeaseError
-from triton_dist.testing.scheduling.demand import npus_wanted
+from triton_dist.testing.scheduling.demand import is_for_several_nodes, npus_wanted
 from triton_dist.testing.scheduling.history import History
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         chosen = options.npus(config)
         options.default_timeout(config)
+        options.hosts(config)
         seed = options.choose_seed(config)
     except (ValueError, LeaseError) as error:
         raise pytest.UsageError(str(error)) from None
@@ -86,8 +87,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     _tell_controller(session)
     if config.getoption("collectonly"):
         return
-    ours = any(_uses_our_fixture(item) for item in session.items)
-    if ours or (any(map(npus_wanted, session.items)) and _session(config).warm_ranks):
+    # Several nodes start ranks of their own.
+    items = [item for item in session.items if not is_for_several_nodes(item)]
+    ours = any(map(_uses_our_fixture, items))
+    if ours or (any(map(npus_wanted, items)) and _session(config).warm_ranks):
         # Its imports go on while other tests run.
         _session(config).start_zygote()
 

@@ -92,7 +92,8 @@ def sections(record: JobRecord) -> list[tuple[str, str]]:
 def _failure_text(record: JobRecord, failed: Sequence[RankRecord]) -> str:
     first = failed[0]
     world_size = len(record.ranks)
-    parts = [f"rank {first.rank} of {world_size}: {_what_happened(first)}"]
+    parts = [record.broken] if record.broken is not None else []
+    parts.append(f"rank {first.rank} of {world_size}: {_what_happened(first)}")
     alike = [r for r in failed if _is_like(r, first)]
     if len(alike) > 1 or _details(first):
         parts += [_rule(f"{_ranks(alike)} of {world_size}" + (", alike" if len(alike) > 1 else "")), _details(first)]
@@ -153,6 +154,8 @@ def _timeout_text(record: JobRecord, timeout: float) -> str:
 
 
 def _stacks_of(r: RankRecord) -> str:
+    if r.pid is None:
+        return "it had not come yet"
     if r.stacks is not None:
         state = {"returned": "its worker function had returned", "skipped": "it had skipped"}.get(r.kind or "", "")
         return state or r.stacks.rstrip()

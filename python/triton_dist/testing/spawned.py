@@ -210,7 +210,7 @@ class _SpawnedJob:
         _close([*self._channels, *self._theirs])
         if (reason := self.record.why_npus_are_suspect()) is not None:
             self._lease.suspect(reason)
-        record_use(self._item, self._lease)
+        record_use(self._item, self._lease.npus, self._lease.since)
         self._lease.release()
 
     def _kill(self) -> None:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
 from triton_dist.testing.scheduling.history import Past
-
-if TYPE_CHECKING:
-    from triton_dist.testing.leases.pool import Lease
 
 _USES: pytest.StashKey[list[Use]] = pytest.StashKey()
 # An attribute of reports. pytest-xdist carries these from workers to the controller.
@@ -21,18 +17,19 @@ _ATTRIBUTE = "triton_dist_uses"
 Use = tuple[int, float, float, int]
 
 
-def record_use(item: pytest.Item, lease: Lease, *, reused: int = 0, seed: int | None = None) -> None:
-    """Notes that `item` has had `lease` until now.
+def record_use(
+    item: pytest.Item, npus: Sequence[object], since: float, *, reused: int = 0, seed: int | None = None
+) -> None:
+    """Notes that `item` has had `npus` from a moment of the monotonic clock, in seconds, until now.
 
     Args:
         reused: how many of its ranks had served another test before.
         seed: of their random numbers.
     """
-    npus = len(lease.npus)
-    item.stash.setdefault(_USES, []).append((npus, lease.since, time.monotonic(), reused))
+    item.stash.setdefault(_USES, []).append((len(npus), since, time.monotonic(), reused))
     # For --junit-xml.
     worker = getattr(item.config, "workerinput", {}).get("workerid", "master")
-    properties = [("world_size", npus), ("npus", ",".join(map(str, lease.npus))), ("worker", worker)]
+    properties = [("world_size", len(npus)), ("npus", ",".join(map(str, npus))), ("worker", worker)]
     item.user_properties += properties + ([("seed", seed)] if seed is not None else [])
 
 

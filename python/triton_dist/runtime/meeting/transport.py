@@ -7,8 +7,10 @@ import hmac
 import os
 import socket
 import struct
+from pathlib import Path
 from typing import Protocol
 
+from triton_dist.runtime.meeting import namespaces
 from triton_dist.runtime.meeting.handshake import TOKEN_BYTES
 
 _CREDENTIALS = struct.Struct("=iII")  # struct ucred: pid, uid, gid
@@ -143,7 +145,9 @@ class AbstractSocket:
 
     has_port = False
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, namespace: Path | None = None) -> None:
+        """`namespace`: the network namespace whose names are meant; None for this process's."""
+        self._namespace = namespace
         digest = hashlib.sha256(f"{os.geteuid()}\0{endpoint}".encode()).hexdigest()
         self._address = f"\0triton-dist/{digest[:40]}"
         self.token = hmac.digest(endpoint.encode(), b"descriptors", "sha256")
@@ -154,7 +158,7 @@ class AbstractSocket:
 
     def open(self) -> socket.socket:
         """A socket that listens under the name. Raises OSError where somebody does already."""
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener = self._new_socket()
         try:
             listener.bind(self._address)
             listener.listen(_BACKLOG)
@@ -189,7 +193,7 @@ class AbstractSocket:
 
     def dial(self, timeout: float) -> socket.socket:
         """A connection to who listens under the name. Raises OSError where nobody does."""
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection = self._new_socket()
         try:
             connection.settimeout(timeout)
             connection.connect(self._address)
@@ -197,6 +201,10 @@ class AbstractSocket:
             connection.close()
             raise
         return connection
+
+    def _new_socket(self) -> socket.socket:
+        with namespaces.entered(self._namespace):
+            return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
     def why_not(self) -> str:
         return ""

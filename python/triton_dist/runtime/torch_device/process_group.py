@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 from torch.futures import Future
 
+from triton_dist import env
 from triton_dist.runtime import launches
 from triton_dist.runtime.native import HostState
 
@@ -102,6 +103,15 @@ def _look_until_done(work: dist.Work) -> None:
         launches.look()
 
 
+def _interfaces() -> list[dict[str, str]]:
+    """How gloo is told which interfaces to use: the loopback, unless GLOO_SOCKET_IFNAME names others."""
+    names = env.GLOO_SOCKET_IFNAME.get()
+    if names is None:
+        # By address: a container's host name need not resolve to anything.
+        return [{"hostname": "127.0.0.1"}]
+    return [{"interface": name.strip()} for name in names.split(",")]
+
+
 def _join(works: Sequence[HcclWork]) -> HcclWork:
     """Several collectives under way, waited for as one."""
     return HcclWork(works, [tensor for work in works for tensor in work.result()])
@@ -122,8 +132,7 @@ class SimulatedHcclGroup(dist.ProcessGroup):
         gloo: Any = dist.ProcessGroupGloo
         options = gloo._Options()
         options._timeout = timeout
-        # By address: a container's host name need not resolve to anything.
-        options._devices = [gloo.create_device(hostname="127.0.0.1")]
+        options._devices = [gloo.create_device(**where) for where in _interfaces()]
         self._gloo = gloo(store, rank, size, options)
         self._coalesced: list[HcclWork] | None = None
         # torch keeps a group's name, and asks what a group can do, in the backends registered with it.

@@ -62,6 +62,17 @@ class LeaseDirectory:
     def of_this_host(cls) -> LeaseDirectory:
         return cls(env.TRITON_DIST_LEASE_DIR.get() or default_path())
 
+    def identity(self) -> str:
+        """The same for all processes that share the leases of one host here.
+
+        Raises:
+            LeaseError: the directory cannot be used.
+        """
+        with self.usable():
+            self._make()
+            status = self.path.stat()
+        return f"{self._host} {status.st_dev} {status.st_ino}"
+
     def file(self, name: str) -> Path:
         return self.path / f"{self._host}-{name}"
 
@@ -135,9 +146,17 @@ class LeaseDirectory:
         # The mode must be right from the first moment: another user may open the file before a chmod came.
         mask = os.umask(0)
         try:
-            if not self.path.is_dir():
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self.path.mkdir(mode=0o1777, exist_ok=True)
+            self._make()
             return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
         finally:
             os.umask(mask)
+
+    def _make(self) -> None:
+        """Makes the directory if it is not there, open to all users."""
+        if not self.path.is_dir():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            mask = os.umask(0)
+            try:
+                self.path.mkdir(mode=0o1777, exist_ok=True)
+            finally:
+                os.umask(mask)

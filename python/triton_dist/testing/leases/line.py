@@ -25,6 +25,7 @@ from triton_dist.testing.leases.rule import Request
 _NAME = "line"
 _MUTEX = 0
 _CHECKER = 1
+_GATE = 2
 _TICKET_AT = 8
 _TICKET = struct.Struct("<Q")
 # At the beginning of a slot: ticket, how often passed, when its owner last looked (host's monotonic clock, seconds).
@@ -39,6 +40,7 @@ _ABSENT = 30.0
 # Seconds between two notes that the owner looks after its place.
 _NOTED = 1.0
 _MUTEX_LOOK = 0.001
+_GATE_LOOK = 0.02
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,25 @@ def sole_checker(directory: LeaseDirectory) -> Iterator[bool]:
     fd = directory.open(_NAME, 0)
     try:
         yield lock_bytes(fd, _CHECKER)
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def gate(directory: LeaseDirectory, while_waiting: Callable[[], None]) -> Iterator[None]:
+    """Waits until no other test on several nodes is about to take NPUs of this host; none is while entered.
+
+    Such a test holds NPUs while it waits for more. Two that had some each might wait for each other for ever.
+
+    Raises:
+        LeaseError: the lease directory cannot be used.
+    """
+    fd = directory.open(_NAME, 0)
+    try:
+        while not lock_bytes(fd, _GATE):
+            while_waiting()
+            time.sleep(_GATE_LOOK)
+        yield
     finally:
         os.close(fd)
 

@@ -76,12 +76,13 @@ class NpuPool:
 
     Attributes:
         inventory: which NPUs it may lease.
+        directory: where its leases are kept.
     """
 
     def __init__(self, inventory: Inventory, directory: LeaseDirectory, worker: str = "") -> None:
         """`worker`: the name of this process in pytest-xdist, for people who look who has what."""
         self.inventory = inventory
-        self._directory = directory
+        self.directory = directory
         self._worker = worker
         self._holdings = Holdings(directory, inventory.kind)
         self._quarantine = Quarantine(inventory, self._holdings)
@@ -108,7 +109,7 @@ class NpuPool:
                 f"{self.inventory.how_to_get_more}"
             )
         party = Party.here(self._worker, test)
-        place = Place(self._directory, self.inventory.kind, npus, count, party, while_waiting)
+        place = Place(self.directory, self.inventory.kind, npus, count, party, while_waiting)
         try:
             taken = self._wait(place, party, while_waiting)
         finally:

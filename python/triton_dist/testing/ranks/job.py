@@ -25,7 +25,7 @@ from triton_dist.testing.ranks.wire import (
 )
 
 # After the first failure, in seconds: ranks that fail on their own account at the same time may still say so.
-_TIME_TO_FAIL_TOO = 0.25
+TIME_TO_FAIL_TOO = 0.25
 # How often `while_waiting` is called.
 _LOOK = 0.1
 # Task, channel, standard output and error, stacks.
@@ -136,7 +136,7 @@ class Job:
                 return
             if failed_at is None and any(record.failed for record in self.record.ranks):
                 failed_at = now
-            if failed_at is not None and now >= failed_at + _TIME_TO_FAIL_TOO:
+            if failed_at is not None and now >= failed_at + TIME_TO_FAIL_TOO:
                 return
             if now >= deadline:
                 self.record.timeout = timeout
@@ -147,7 +147,7 @@ class Job:
             if not leaving and all(record.done for record in self.record.ranks):
                 leaving = True
                 self._tell_all("leave")
-            limit = deadline if failed_at is None else failed_at + _TIME_TO_FAIL_TOO
+            limit = deadline if failed_at is None else failed_at + TIME_TO_FAIL_TOO
             self._take_news(min(_LOOK, limit - now))
             while_waiting()
 

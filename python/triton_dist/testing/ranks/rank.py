@@ -10,7 +10,7 @@ import random
 import sys
 import time
 import unittest
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,9 @@ def main(control: Channel) -> int:
         if message["spawned"]:
             return quick_spawn.main(fds)
         descriptors = Descriptors.of_list(fds)
-        if not _do_job(message["rank"], descriptors, isolation, keep=message["keep"]):
+        rank = message["rank"]
+        own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        if not _do_job(rank, own, descriptors, isolation, keep=message["keep"]):
             return _leave()
         # The test may end, and its NPUs may go to others: nothing here touches them any more.
         _close_streams()
@@ -73,7 +75,19 @@ def main(control: Channel) -> int:
     return 0
 
 
-def _do_job(rank: int, descriptors: Descriptors, isolation: Isolation, *, keep: bool) -> bool:
+def run_alone(rank: int, own: Mapping[str, str], fds: Sequence[int]) -> int:
+    """Does the one job of a process that was started for it; returns the exit status.
+
+    Args:
+        rank: its number.
+        own: the variables that it does not share with all other ranks.
+        fds: those of `Descriptors`.
+    """
+    _do_job(rank, own, Descriptors.of_list(fds), Isolation(), keep=False)
+    return _leave()
+
+
+def _do_job(rank: int, own: Mapping[str, str], descriptors: Descriptors, isolation: Isolation, *, keep: bool) -> bool:
     """Runs a task as rank `rank`; returns whether the process may go on, unless pytest ends the job before."""
     write_stacks_to(descriptors.stacks)
     channel = Channel.of_descriptor(descriptors.channel)
@@ -84,8 +98,8 @@ def _do_job(rank: int, descriptors: Descriptors, isolation: Isolation, *, keep: 
     try:
         _take_streams(descriptors)
         isolation.begin(rank, task)
-        _take_surroundings(rank, task)
-        _join_group(rank, task)
+        _take_surroundings(rank, own, task)
+        _join_group(rank, int(own["LOCAL_RANK"]), task)
         if task.terminal:
             debugger.serve_breakpoints(rank, watcher.ask_for_terminal)
         with coverage_data.measured(task.coverage):
@@ -137,12 +151,12 @@ def _put_streams(stdin: int, stdout: int, stderr: int) -> None:
         os.dup2(source, target)
 
 
-def _take_surroundings(rank: int, task: Task) -> None:
+def _take_surroundings(rank: int, own: Mapping[str, str], task: Task) -> None:
     """Makes this process look as if the test had started it."""
     os.chdir(task.directory)
     sys.path[:] = task.sys_path
     sys.argv[:] = task.argv
-    env.replace({**task.environ, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+    env.replace({**task.environ, **own})
     _seed(task.seed + rank)
     rewriter = rewriting.install(task.assertions) if task.assertions else None
     sys.meta_path.insert(0, SourceFinder(task.modules, rewriter))
@@ -159,7 +173,7 @@ def _seed(seed: int) -> None:
         torch.default_generator.manual_seed(seed)
 
 
-def _join_group(rank: int, task: Task) -> None:
+def _join_group(rank: int, npu_number: int, task: Task) -> None:
     import torch
     import torch.distributed as dist
 
@@ -168,7 +182,7 @@ def _join_group(rank: int, task: Task) -> None:
         if backend.active() == "sim":
             # The zygote's device has an index for every NPU of the pool.
             device.count_devices()
-        npu.set_device(rank)
+        npu.set_device(npu_number)
     dist.init_process_group(task.backend, init_method="env://", rank=rank, world_size=task.world_size)
 
 

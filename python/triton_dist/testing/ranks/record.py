@@ -90,11 +90,13 @@ class JobRecord:
         ranks: one record a rank.
         timeout: the time-out that it ran into, in seconds; None if it did not.
         broken: why the job could not be carried on, apart from its ranks; None if it could.
+        hardware: what hosts with real NPUs could tell at the time-out, by file name.
     """
 
     ranks: list[RankRecord]
     timeout: float | None = None
     broken: str | None = None
+    hardware: dict[str, str] = field(default_factory=dict)
 
     def why_npus_are_suspect(self) -> str | None:
         """Why the NPUs of the job may not be fit for another, in a few words; None if its ranks left them in order."""

@@ -17,3 +17,10 @@ def npus_wanted(item: pytest.Item) -> int:
         if isinstance(size, int) and size > 0:
             return size
     return UNKNOWN
+
+
+def is_for_several_nodes(item: pytest.Item) -> bool:
+    """Whether the test's marker says that its ranks are on more than one host."""
+    marker = item.get_closest_marker("dist")
+    nodes = marker.kwargs.get("nodes") if marker else None
+    return isinstance(nodes, int) and nodes > 1
