@@ -14,11 +14,14 @@ using namespace mlir;
 
 namespace {
 
-StringRef stringProperty(Operation *op, StringRef name) {
+template <class AttributeT> AttributeT property(Operation *op, StringRef name) {
   auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
-  auto value = properties ? properties.getAs<StringAttr>(name) : StringAttr();
-  if (!value)
-    value = op->getAttrOfType<StringAttr>(name);
+  auto value = properties ? properties.getAs<AttributeT>(name) : AttributeT();
+  return value ? value : op->getAttrOfType<AttributeT>(name);
+}
+
+StringRef stringProperty(Operation *op, StringRef name) {
+  auto value = property<StringAttr>(op, name);
   return value ? value.getValue() : StringRef();
 }
 
@@ -29,8 +32,9 @@ bool isScalar(Type type) { return type.isIntOrFloat(); }
 std::optional<tdist::ExternCall> tdist::ExternCall::of(Operation *op) {
   if (op->getName().getStringRef() != "tt.extern_elementwise")
     return std::nullopt;
+  auto pure = property<BoolAttr>(op, "pure");
   return ExternCall{op, stringProperty(op, "libname"), stringProperty(op, "libpath"),
-                    stringProperty(op, "symbol")};
+                    stringProperty(op, "symbol"), pure && pure.getValue()};
 }
 
 FunctionType tdist::ExternCall::type() const {

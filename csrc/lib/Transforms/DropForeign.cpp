@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdist/Conversion/HIVMDialect.h"
 #include "tdist/Conversion/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,9 +19,11 @@ using namespace mlir;
 
 namespace {
 
-/// An attribute such as `hivm.unlikely_condition`, whose dialect nobody here knows.
+/// An attribute such as `hivm.unlikely_condition`, which says nothing to anybody here.
 bool isForeign(NamedAttribute attribute) {
-  return attribute.getName().getValue().contains('.') && !attribute.getNameDialect();
+  const Dialect *dialect = attribute.getNameDialect();
+  return attribute.getName().getValue().contains('.') &&
+         (!dialect || isa<tdist::HIVMDialect>(dialect));
 }
 
 bool isMark(Operation *op) {

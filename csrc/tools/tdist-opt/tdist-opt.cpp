@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdist/Conversion/HIVMDialect.h"
 #include "tdist/Conversion/Passes.h"
 
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -92,6 +93,7 @@ int main(int argc, char **argv) {
   // Only what kernels need: registering all of MLIR costs more time than lowering a small kernel.
   DialectRegistry registry;
   tdist::registerSimDialects(registry);
+  registry.insert<tdist::HIVMDialect>();
   // One small module: threads would cost more than they give.
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.allowUnregisteredDialects(allowUnregistered);

@@ -20,6 +20,8 @@ struct ExternCall {
   llvm::StringRef library;
   llvm::StringRef path;
   llvm::StringRef symbol;
+  /// Whether the front end allows to remove, merge or move it.
+  bool isPure;
 
   /// Null for every other op.
   static std::optional<ExternCall> of(mlir::Operation *op);

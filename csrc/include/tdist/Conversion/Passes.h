@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include "tdist/Conversion/HIVMDialect.h"
+
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 

@@ -196,7 +196,8 @@ def RebasePointers : Pass<"tdist-rebase-pointers", "mlir::ModuleOp"> {
     the compiler has folded the offset. A delta that is used in another way becomes the distance
     between the two buffers, a zero the consumed number 0.
   }];
-  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect"];
+  let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
+                           "tdist::HIVMDialect"];
 }
 
 def ConvertExternToHIVM : Pass<"tdist-convert-extern-to-hivm", "mlir::ModuleOp"> {
@@ -208,7 +209,20 @@ def ConvertExternToHIVM : Pass<"tdist-convert-extern-to-hivm", "mlir::ModuleOp">
   }];
   let options = [Option<"soc", "soc", "std::string", /*default=*/"\"\"", "The SoC, such as Ascend910B3">];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::memref::MemRefDialect",
-                           "mlir::scf::SCFDialect"];
+                           "mlir::scf::SCFDialect", "tdist::HIVMDialect"];
+}
+
+def CheckSignalOrder : Pass<"tdist-check-signal-order", "mlir::ModuleOp"> {
+  let summary = "Fail on a signal that may be seen before the data that it stands for";
+  let description = [{
+    Reads what AscendNPU-IR's compiler has made of a kernel, in generic form, after
+    convert-hivm-to-std: one function for each kind of core. Every call that others can notice must
+    come after all earlier stores of its core are complete: behind a barrier of all pipes, or behind
+    flags from the pipes that store (MTE3, and FIX on a cube core). In a mixed kernel it must also
+    come after the stores of the program's other cores: behind a flag of the cube core that the cube
+    core sets when its own stores and those of both vector cores are complete.
+  }];
+  let dependentDialects = ["tdist::HIVMDialect"];
 }
 
 #endif // TDIST_CONVERSION_PASSES

@@ -6,7 +6,8 @@
 
 #include "CustomOps.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "tdist/Conversion/HIVMDialect.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -14,9 +15,29 @@ using namespace mlir;
 
 namespace {
 
-/// An attribute of the dialect, such as `pipe<PIPE_S>`.
-Attribute hivmAttribute(MLIRContext *context, StringRef text) {
-  return parseAttribute(("#hivm." + text).str(), context);
+// Flags between the cores of one AI core. AscendNPU-IR counts its own up from 0, and the barriers
+// of aclshmem, which are AscendC's, use those from 11 on.
+constexpr int64_t vectorsAreHere = 9;
+constexpr int64_t allAreHere = 10;
+
+/// A hivm.hir.sync_block_set or hivm.hir.sync_block_wait: the core that runs it, and the pipe whose
+/// work comes before.
+void createFlagOp(OpBuilder &builder, Location location, StringRef name, StringRef core,
+                  StringRef pipe, int64_t flag) {
+  MLIRContext *context = builder.getContext();
+  OperationState state(location, name);
+  SmallVector<NamedAttribute> properties{
+      builder.getNamedAttr("tcore_type",
+                           tdist::VerbatimAttr::get(context, ("tcore_type<" + core + ">").str())),
+      builder.getNamedAttr("tpipe",
+                           tdist::VerbatimAttr::get(context, ("pipe<" + pipe + ">").str())),
+      builder.getNamedAttr("pipe", tdist::VerbatimAttr::get(context, "pipe<PIPE_S>")),
+      builder.getNamedAttr("static_flag_id", builder.getI64IntegerAttr(flag))};
+  if (name.ends_with("set"))
+    properties.push_back(
+        builder.getNamedAttr("operandSegmentSizes", builder.getDenseI32ArrayAttr({0, 0})));
+  state.propertiesAttr = builder.getDictionaryAttr(properties);
+  builder.create(state);
 }
 
 } // namespace
@@ -34,23 +55,36 @@ Operation *tdist::createCustomOp(OpBuilder &builder, Location location, const De
       {builder.getNamedAttr("name", builder.getStringAttr("tdist." + call.symbol)),
        builder.getNamedAttr("operandSegmentSizes", builder.getDenseI32ArrayAttr({inputs, 0, 0}))});
   state.addAttribute("hivm.is_distributed", builder.getUnitAttr());
-  state.addAttribute("hivm.pipe", hivmAttribute(context, "pipe<PIPE_S>"));
+  state.addAttribute("hivm.pipe", tdist::VerbatimAttr::get(context, "pipe<PIPE_S>"));
   state.addAttribute("hivm.tcore_type",
-                     hivmAttribute(context, call.cores == Cores::vector
-                                                ? "tcore_type<VECTOR>"
-                                                : "tcore_type<CUBE_AND_VECTOR>"));
-  state.addAttribute("hivm.vf_mode", hivmAttribute(context, "vf_mode<SIMD>"));
+                     tdist::VerbatimAttr::get(context, call.cores == Cores::vector
+                                                           ? "tcore_type<VECTOR>"
+                                                           : "tcore_type<CUBE_AND_VECTOR>"));
+  state.addAttribute("hivm.vf_mode", tdist::VerbatimAttr::get(context, "vf_mode<SIMD>"));
   state.addAttribute("symbol", builder.getStringAttr(call.symbol));
   if (call.isPure)
     state.addAttribute("no_side_effect", builder.getUnitAttr());
+  if (!call.library.empty())
+    state.addAttribute("libname", builder.getStringAttr(call.library));
+  if (!call.path.empty())
+    state.addAttribute("libpath", builder.getStringAttr(call.path));
   return builder.create(state);
 }
 
 void tdist::createPipeBarrier(OpBuilder &builder, Location location) {
   OperationState state(location, "hivm.hir.pipe_barrier");
-  state.propertiesAttr = builder.getDictionaryAttr(
-      builder.getNamedAttr("pipe", hivmAttribute(builder.getContext(), "pipe<PIPE_ALL>")));
+  state.propertiesAttr = builder.getDictionaryAttr(builder.getNamedAttr(
+      "pipe", tdist::VerbatimAttr::get(builder.getContext(), "pipe<PIPE_ALL>")));
   builder.create(state);
+}
+
+void tdist::createCoreMeeting(OpBuilder &builder, Location location) {
+  constexpr StringLiteral set = "hivm.hir.sync_block_set";
+  constexpr StringLiteral wait = "hivm.hir.sync_block_wait";
+  createFlagOp(builder, location, set, "VECTOR", "PIPE_MTE3", vectorsAreHere);
+  createFlagOp(builder, location, wait, "CUBE", "PIPE_MTE3", vectorsAreHere);
+  createFlagOp(builder, location, set, "CUBE", "PIPE_FIX", allAreHere);
+  createFlagOp(builder, location, wait, "VECTOR", "PIPE_FIX", allAreHere);
 }
 
 Value tdist::createSubBlockIndex(OpBuilder &builder, Location location) {

@@ -23,6 +23,9 @@ struct DeviceCall {
   Cores cores = Cores::vector;
   /// Whether it may be removed, merged or moved.
   bool isPure = false;
+  /// Where a function that is not aclshmem's comes from; may be empty.
+  llvm::StringRef library = {};
+  llvm::StringRef path = {};
 };
 
 /// A hivm.hir.custom.
@@ -31,6 +34,9 @@ mlir::Operation *createCustomOp(mlir::OpBuilder &builder, mlir::Location locatio
 
 /// Lets the core wait until all its pipes have done what they were given.
 void createPipeBarrier(mlir::OpBuilder &builder, mlir::Location location);
+
+/// Lets the cube core and both vector cores of a mixed kernel wait until all of them are here.
+void createCoreMeeting(mlir::OpBuilder &builder, mlir::Location location);
 
 /// Which of the vector cores of an AI core this is, i64.
 mlir::Value createSubBlockIndex(mlir::OpBuilder &builder, mlir::Location location);

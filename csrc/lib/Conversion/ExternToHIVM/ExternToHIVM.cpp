@@ -33,14 +33,14 @@ namespace {
 
 // Of the encoding, and aclshmem's own.
 constexpr int64_t notifySet = 1;
+constexpr int64_t signalSet = 0;
 constexpr int64_t signalAdd = 1;
 
 /// Makes the device calls of one kernel.
 class Converter {
 public:
   Converter(func::FuncOp function, SocGeneration soc, StringRef socName)
-      : function(function), soc(soc), socName(socName), isMixed(tdist::isMixedKernel(function)),
-        difference(function) {}
+      : function(function), soc(soc), socName(socName), isMixed(tdist::isMixedKernel(function)) {}
 
   LogicalResult run() {
     SmallVector<ExternCall> calls;
@@ -48,6 +48,13 @@ public:
       if (const std::optional<ExternCall> call = ExternCall::of(op))
         calls.push_back(*call);
     });
+    // Before anything is changed, since the difference knows the values that were there.
+    const tdist::VectorCoreDifference difference(function);
+    for (const ExternCall &call : calls) {
+      commonOps[call.op] = commonOp(call.op, difference);
+      if (difference.isApart(call.op))
+        apart.insert(call.op);
+    }
     // All calls are looked at, so that a kernel with two mistakes shows both.
     bool isRight = true;
     for (const ExternCall &call : calls)
@@ -181,14 +188,17 @@ private:
                         .operands = {word, signal, pe}});
     if (!isWide) {
       OpBuilder builder(call.op);
-      return act(call, {.symbol = "aclshmemx_signal_op",
-                        .operands = {word, signal, constant(builder, call, signalAdd), pe}});
+      return act(call,
+                 {.symbol = "aclshmemx_signal_op",
+                  .operands = {word, signal, constant(builder, call, signalAdd), pe}},
+                 After::itsPipes);
     }
     if (soc != SocGeneration::ascend950)
       return call.error() << "notify: sig_op is 'add' and the word has 64 bits; " << socName
                           << " adds to words of other PEs in int32 only: use int32 signals, or "
                              "sig_op='set' with a word per producer";
-    return act(call, {.symbol = "aclshmem_int64_atomic_add", .operands = {word, signal, pe}});
+    return act(call, {.symbol = "aclshmem_int64_atomic_add", .operands = {word, signal, pe}},
+               After::itsPipes);
   }
 
   LogicalResult convertWait(const ExternCall &call) {
@@ -228,9 +238,12 @@ private:
     Value word = view(call, 0);
     if (!word)
       return failure();
-    return act(call, {.symbol = "aclshmemx_signal_op",
-                      .operands = {word, call.op->getOperand(1), call.op->getOperand(2),
-                                   call.op->getOperand(3)}});
+    // An `add` is a copy from UB that adds.
+    return act(call,
+               {.symbol = "aclshmemx_signal_op",
+                .operands = {word, call.op->getOperand(1), call.op->getOperand(2),
+                             call.op->getOperand(3)}},
+               constant(call.op->getOperand(2)) == signalSet ? After::nothing : After::itsPipes);
   }
 
   LogicalResult convertIntP(const ExternCall &call) {
@@ -258,40 +271,54 @@ private:
         return failure();
       copy.operands[3] = word;
     }
-    return act(call, std::move(copy));
+    return act(call, std::move(copy), After::allCores);
   }
 
+  /// A barrier or what completes copies, for all cores that there are. What an earlier store of the
+  /// program has not done yet must be done by then.
   LogicalResult order(const ExternCall &call, std::string symbol, Cores cores) {
     OpBuilder builder(call.op);
     const Location location = call.op->getLoc();
     tdist::createPipeBarrier(builder, location);
+    // Where all cores of all programs meet anyway, those of one need not.
+    const bool meet = isMixed && symbol != "aclshmem_barrier_all";
+    if (meet)
+      tdist::createCoreMeeting(builder, location);
     tdist::createCustomOp(builder, location, {.symbol = std::move(symbol), .cores = cores});
+    if (meet)
+      tdist::createCoreMeeting(builder, location);
     return replace(call, {});
   }
 
   /// A function of another library, or one of aclshmem's that the language does not have: where it
   /// takes a pointer it gets the view.
   LogicalResult convertUserCall(const ExternCall &call) {
-    DeviceCall device{.symbol = call.symbol.str(), .cores = everywhere()};
+    DeviceCall device{.symbol = call.symbol.str(),
+                      .cores = everywhere(),
+                      .isPure = call.isPure,
+                      .library = call.library,
+                      .path = call.path};
     for (Value operand : call.op->getOperands()) {
       Value pointer = operand.getType().isInteger(64) ? tdist::pointedTo(operand) : Value();
       device.operands.push_back(pointer ? pointer : operand);
     }
-    if (!call.op->use_empty()) {
-      device.result = call.op->getResult(0).getType();
-      OpBuilder builder(call.op);
-      return replace(call, tdist::createCustomOp(builder, call.op->getLoc(), device)->getResult(0));
-    }
-    return act(call, std::move(device));
+    if (call.op->use_empty())
+      return call.isPure ? replace(call, {}) : act(call, std::move(device), After::allCores);
+    device.result = call.op->getResult(0).getType();
+    OpBuilder builder(call.op);
+    return replace(call, tdist::createCustomOp(builder, call.op->getLoc(), device)->getResult(0));
   }
 
-  /// Something with an effect, which a program does once and after all that it has stored.
-  LogicalResult act(const ExternCall &call, DeviceCall device) {
+  /// What must wait for a call: the compiler does not see which pipes it uses.
+  enum class After { nothing, itsPipes, allCores };
+
+  /// Something with an effect, which a program does once, and after all that it has stored.
+  LogicalResult act(const ExternCall &call, DeviceCall device, After after = After::nothing) {
     OpBuilder builder(call.op);
     const Location location = call.op->getLoc();
     device.cores = Cores::vector;
-    tdist::createPipeBarrier(builder, location);
-    if (isMixed && !difference.isApart(call.op)) {
+    completeStores(call.op);
+    if (isMixed && !apart.contains(call.op)) {
       Value first = builder.create<arith::CmpIOp>(
           location, arith::CmpIPredicate::eq, tdist::createSubBlockIndex(builder, location),
           builder.create<arith::ConstantIntOp>(location, 0, 64));
@@ -299,14 +326,57 @@ private:
       builder.setInsertionPointToStart(condition.thenBlock());
     }
     tdist::createCustomOp(builder, location, device);
+    if (after != After::nothing)
+      tdist::createPipeBarrier(builder, location);
+    if (after == After::allCores)
+      meetAfter(call.op);
     return replace(call, {});
+  }
+
+  /// Before `op`: in a mixed kernel, the stores of a program are those of its three cores.
+  void completeStores(Operation *op) {
+    OpBuilder builder(op);
+    Operation *common = commonOps.lookup(op);
+    if (isMixed && (common == op || metBefore.insert(common).second)) {
+      builder.setInsertionPoint(common);
+      tdist::createPipeBarrier(builder, op->getLoc());
+      tdist::createCoreMeeting(builder, op->getLoc());
+    }
+    if (!isMixed || common != op) {
+      builder.setInsertionPoint(op);
+      tdist::createPipeBarrier(builder, op->getLoc());
+    }
+  }
+
+  /// After what `op` does on one core, in a mixed kernel.
+  void meetAfter(Operation *op) {
+    Operation *common = commonOps.lookup(op);
+    if (!isMixed || (common != op && !metAfter.insert(common).second))
+      return;
+    OpBuilder builder(function.getContext());
+    builder.setInsertionPointAfter(common);
+    tdist::createCoreMeeting(builder, op->getLoc());
+  }
+
+  /// What all cores of the program come to: `op`, or the outermost loop or condition around it that
+  /// they do not go through in step.
+  Operation *commonOp(Operation *op, const tdist::VectorCoreDifference &difference) const {
+    Operation *common = op;
+    for (Operation *parent = op->getParentOp(); parent != function; parent = parent->getParentOp())
+      if (isa<scf::IfOp, scf::ForOp, scf::WhileOp>(parent) && !difference.isInStep(parent))
+        common = parent;
+    return common;
   }
 
   func::FuncOp function;
   SocGeneration soc;
   StringRef socName;
   bool isMixed;
-  tdist::VectorCoreDifference difference;
+  llvm::DenseSet<Operation *> apart; // calls that each vector core makes for itself
+  llvm::DenseMap<Operation *, Operation *> commonOps;
+  // Loops and conditions of one core, before and after which all cores have met.
+  llvm::DenseSet<Operation *> metBefore;
+  llvm::DenseSet<Operation *> metAfter;
 };
 
 struct ConvertExternToHIVM : tdist::impl::ConvertExternToHIVMBase<ConvertExternToHIVM> {
