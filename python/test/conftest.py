@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 import signal
-import tempfile
 
 import pytest
 
 from triton_dist import env
+from triton_dist.compiler import scratch
 
-_LOG_FOLDER = pytest.StashKey[str]()
+_FOLDERS = pytest.StashKey[contextlib.ExitStack]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # Ranks that fail on purpose log it; not into the folder of who runs the tests. Workers of xdist share it.
     if not env.SHMEM_LOG_PATH.is_set():
-        config.stash[_LOG_FOLDER] = tempfile.mkdtemp(prefix="triton-dist-shmem-log-")
-        env.apply({"SHMEM_LOG_PATH": config.stash[_LOG_FOLDER]})
+        config.stash[_FOLDERS] = contextlib.ExitStack()
+        env.apply({"SHMEM_LOG_PATH": config.stash[_FOLDERS].enter_context(scratch.directory())})
     # A shell starts what runs behind an `&` with SIGINT ignored, and all descendants would inherit that: the tests
     # that interrupt a process could not.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -25,6 +25,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    folder = config.stash.get(_LOG_FOLDER, None)
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+    folders = config.stash.get(_FOLDERS, None)
+    if folders is not None:
+        folders.close()

@@ -57,10 +57,14 @@ class Host:
 
     def npu_smi_script(self, body: str) -> None:
         """An npu-smi that is a shell script."""
+        self.program("npu-smi", f"#!/bin/sh\n{body}\n")
+
+    def program(self, name: str, text: str) -> None:
+        """A program on the PATH."""
         file = self._bin / "next"
-        file.write_text(f"#!/bin/sh\n{body}\n")
+        file.write_text(text)
         file.chmod(0o755)
-        file.rename(self.npu_smi_file)
+        file.rename(self._bin / name)
 
     def a2(self) -> None:
         """Eight 910B3, of which one is busy and one has a warning."""

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -55,8 +55,11 @@ class Suite:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    def start(self, *args: str) -> subprocess.Popen[str]:
-        """pytest with `args`, in a session of its own, so that a signal to its group is what Ctrl-C sends."""
+    def start(self, *args: str, through: Sequence[str] = ()) -> subprocess.Popen[str]:
+        """pytest with `args`, in a session of its own, so that a signal to its group is what Ctrl-C sends.
+
+        `through` are the words of a command that starts another.
+        """
         environ = env.child_environ(
             TRITON_DIST_LEASE_DIR=self.leases,
             TRITON_DIST_CACHE_DIR=env.TRITON_DIST_CACHE_DIR.get(),
@@ -71,6 +74,7 @@ class Suite:
         )
         return subprocess.Popen(
             [
+                *through,
                 sys.executable,
                 "-m",
                 "pytest",
@@ -91,10 +95,10 @@ class Suite:
             start_new_session=True,
         )
 
-    def run(self, *args: str) -> pytest.RunResult:
+    def run(self, *args: str, through: Sequence[str] = ()) -> pytest.RunResult:
         """Runs pytest to its end, after which nothing of the suite may be left."""
         began = time.monotonic()
-        process = self.start(*args)
+        process = self.start(*args, through=through)
         try:
             output, _ = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:

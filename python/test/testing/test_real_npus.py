@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,15 @@ from devices.tables import Chip, Process, info
 from triton_dist.devices.survey import survey
 from triton_dist.testing import choice
 from triton_dist.testing.choice import Choice, Wish
+from triton_dist.testing.hardware_report import hardware_texts
 from triton_dist.testing.leases.directory import LeaseDirectory
 from triton_dist.testing.leases.errors import LeaseError
 from triton_dist.testing.leases.pool import NpuPool
 from triton_dist.testing.leases.status import status
+from triton_dist.testing.ranks.native_stacks import native_stacks
 
 from .conftest import Suite
+from .test_failures import section
 
 
 @pytest.fixture
@@ -306,31 +310,81 @@ def test_workers_of_xdist_share_what_their_controller_found(host: Host, suite: S
 
 
 HANG = """
-import time
+import os, time
 
-def stay(rank, world_size):
+def stay(rank, world_size, logs):
+    for kind in ("plog/plog", "device-0/device"):
+        file = f"{logs}/debug/{kind}-{os.getpid()}_20261201.log"
+        os.makedirs(os.path.dirname(file))
+        with open(file, "w") as log:
+            log.write("first line\\n" * 100 + "[ERROR] HCCL: notify wait timeout\\n")
     time.sleep(1000)
 
 def come(rank, world_size):
     pass
 
 def test_hang(dist_test):
-    dist_test(stay, world_size=1, backend="gloo")
+    dist_test(stay, world_size=1, backend="gloo", args=(os.environ["ASCEND_PROCESS_LOG_PATH"],))
 
 def test_next(dist_test):
     dist_test(come, world_size=1, backend="gloo")
 """
+EU_STACK = """#!/bin/sh
+echo "PID ${1#--pid=} - process"
+echo "TID ${1#--pid=}:"
+echo "#0  0x00007f aclrtSynchronizeStream"
+"""
 
 
-def test_after_a_time_out_npu_smi_is_asked_before_the_next_test(host: Host, suite: Suite, tmp_path: Path) -> None:
+def test_what_a_time_out_on_real_npus_shows(
+    host: Host, suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = tmp_path / "asked"
     host.nodes([0])
     host.npu_smi(table())
     host.npu_smi_script(f'echo "$*" >> {asked}\n' + host.npu_smi_file.read_text())
+    host.program("eu-stack", EU_STACK)
+    monkeypatch.setenv("ASCEND_PROCESS_LOG_PATH", str(tmp_path / "logs"))
     suite.write("test_hang.py", HANG)
-    result = suite.run("--dist-timeout=3")
+    result = suite.run("--dist-timeout=3", "--dist-artifacts=kept", "--color=no")
     result.assert_outcomes(passed=1, failed=1)
-    assert asked.read_text().splitlines().count("info") == 2
+    # At the start of the run, while the ranks hung, and before the next test had the NPU.
+    assert asked.read_text().splitlines().count("info") == 3
+    told = section(result.stdout.str(), "test_hang")
+    assert told.startswith("time-out: rank 0 of 1 was not done 3 s after the test got its NPUs\n")
+    assert "time.sleep(1000)" in told
+    titles = re.findall(r"^-+ (.*?) -+$", told, re.MULTILINE)
+    (pid,) = re.findall(r"plog-(\d+)_20261201.log", " ".join(titles))
+    names = ["npu-smi.txt", f"device-{pid}_20261201.log", f"plog-{pid}_20261201.log"]
+    assert titles[:4] == ["rank 0 of 1", *names]
+    assert table().rstrip() in told
+    assert told.count("[... 61 lines left out ...]\n") == told.count("[ERROR] HCCL: notify wait timeout\n") == 2
+    (folder,) = (suite.path / "kept").iterdir()
+    assert (folder / names[2]).read_text().count("first line") == 100
+    assert (folder / "npu-smi.txt").read_text() == table()
+    assert (folder / "rank-0.native-stacks.txt").read_text() == f"TID {pid}:\n#0  0x00007f aclrtSynchronizeStream\n"
+    assert (folder / "rank-0.stacks.txt").exists()
+
+
+def test_native_stacks_take_no_longer_than_they_may(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("triton_dist.testing.ranks.native_stacks._TIME", 0.5)
+    host.program("eu-stack", "#!/bin/sh\ntest $1 = --pid=1 && echo 'TID 1:' && sleep 1000\n")
+    # What it has said before is kept; the others have no time left.
+    assert native_stacks([1, 2]) == {1: "TID 1:"}
+    host.program("eu-stack", "#!/bin/sh\necho may not attach; exit 1\n")
+    assert native_stacks([1, 2]) == {}
+
+
+def test_hosts_without_npu_smi_and_logs_have_nothing_to_say(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASCEND_PROCESS_LOG_PATH", "/not/there")
+    host.npu_smi_script("sleep 1000")
+    monkeypatch.setattr("triton_dist.testing.hardware_report._TIME", 0.2)
+    assert "timed out after 0.2 seconds" in hardware_texts([1])["npu-smi.txt"]
+    host.npu_smi_file.unlink()
+    assert hardware_texts([1]) == {}
+    monkeypatch.setenv("TRITON_DIST_BACKEND", "sim")
+    host.a2()
+    assert hardware_texts([1]) == {}
 
 
 def test_a_wish_that_cannot_be_had_ends_the_run_before_it_begins(host: Host, suite: Suite) -> None:

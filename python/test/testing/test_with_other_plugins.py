@@ -205,6 +205,29 @@ def test_pdb_opens_in_the_chosen_rank(suite: Suite) -> None:
     assert "1 failed" in shown
 
 
+ONE_FAILS = """
+import pytest
+import torch.distributed as dist
+
+def fails(rank, world_size):
+    assert rank == 0
+    dist.barrier()
+
+@pytest.mark.dist
+def test_it(dist_test):
+    mine = 5
+    dist_test(fails, backend="gloo")
+"""
+
+
+def test_without_a_debugger_in_a_rank_pdb_stops_in_the_test_and_says_how_to_have_one(suite: Suite) -> None:
+    suite.write("test_it.py", ONE_FAILS)
+    shown = at_a_terminal(suite, "p 'here', mine\nq\n", "--pdb")
+    assert "(no debugger in a rank: rank 0 did not fail; --pdb-rank=1 opens it in rank 1)\n" in shown
+    assert "('here', 5)" in shown
+    assert shown.count("(Pdb") == shown.count("(Pdb) ")
+
+
 BREAKPOINT = """
 import pytest
 

@@ -8,11 +8,11 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from triton_dist import env
+from triton_dist.compiler import scratch
 from triton_dist.compiler.errors import KernelCompileError
 from triton_dist.compiler.stage_cache import digest
 from triton_dist.compiler.stage_settings import Flags
@@ -26,12 +26,20 @@ def _tool(name: str) -> Path:
     return path
 
 
-def _run(command: Sequence[str | Path], what: str, *, reporting: bool = False) -> None:
+def _run(command: Sequence[str | Path], what: str, *, temporary: Path, reporting: bool = False) -> None:
     """Run one tool; raise KernelCompileError with its own diagnostics when it fails.
 
     What it prints goes to standard error when it is `reporting`, else nowhere.
     """
-    result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    result = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        # A tool that is killed leaves its own temporary files.
+        env=env.child_environ(TMPDIR=temporary),
+        check=False,
+    )
     if result.returncode < 0:
         raise KernelCompileError(f"{what}: {command[0]} was ended by signal {-result.returncode}\n{result.stderr}")
     if result.returncode:
@@ -42,12 +50,13 @@ def _run(command: Sequence[str | Path], what: str, *, reporting: bool = False) -
 
 def to_generic(linalg: str, adapter: Path) -> str:
     """Print `linalg` in MLIR's generic form, the only one in which a tool can read dialects that it does not know."""
-    with tempfile.TemporaryDirectory(prefix="triton-dist-") as directory:
+    with scratch.directory() as directory:
         source, result = Path(directory, "in.mlir"), Path(directory, "out.mlir")
         source.write_text(linalg)
         _run(
             [adapter, source, "--mlir-print-op-generic", "--mlir-print-debuginfo", "-o", result],
             "reading the linalg IR",
+            temporary=directory,
         )
         return result.read_text()
 
@@ -67,7 +76,7 @@ def lower_to_llvm(generic: str, flags: Flags) -> str:
 
     `flags` are those of tdist-opt.
     """
-    with tempfile.TemporaryDirectory(prefix="triton-dist-") as directory:
+    with scratch.directory() as directory:
         source, result = Path(directory, "in.mlir"), Path(directory, "out.mlir")
         source.write_text(generic)
         command: list[str | Path] = [
@@ -78,7 +87,12 @@ def lower_to_llvm(generic: str, flags: Flags) -> str:
             *flags.reports,
         ]
         _leave_reproducer("llvmdialect", command, source)
-        _run([*command, "-o", result], "lowering the kernel for simulated NPUs", reporting=bool(flags.reports))
+        _run(
+            [*command, "-o", result],
+            "lowering the kernel for simulated NPUs",
+            temporary=directory,
+            reporting=bool(flags.reports),
+        )
         return result.read_text()
 
 
@@ -90,16 +104,20 @@ def generate_library(llvm_dialect: str, flags: Flags, extern_libraries: Sequence
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise KernelCompileError("no C compiler found to link the kernel: install gcc (cc, gcc or clang on PATH)")
-    with tempfile.TemporaryDirectory(prefix="triton-dist-") as directory:
+    with scratch.directory() as directory:
         source, obj, result = (Path(directory, name) for name in ("in.mlir", "kernel.o", "kernel.so"))
         source.write_text(llvm_dialect)
         command: list[str | Path] = [_tool("tdist-codegen"), source, *flags.result, *flags.reports]
         _leave_reproducer("so", command, source)
-        _run([*command, "-o", obj], "generating code", reporting=bool(flags.reports))
+        _run([*command, "-o", obj], "generating code", temporary=directory, reporting=bool(flags.reports))
         libraries: list[str | Path] = [native.library_path()]
         for library in extern_libraries:
             libraries += [library, f"-Wl,-rpath,{Path(library).parent}"]
-        _run([compiler, "-shared", "-o", result, obj, *libraries, "-lm", "-Wl,-z,defs"], "linking the kernel")
+        _run(
+            [compiler, "-shared", "-o", result, obj, *libraries, "-lm", "-Wl,-z,defs"],
+            "linking the kernel",
+            temporary=directory,
+        )
         return result.read_bytes()
 
 

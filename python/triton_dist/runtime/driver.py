@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
 from triton_dist import env
-from triton_dist.compiler import stage_cache
+from triton_dist.compiler import scratch, stage_cache
 from triton_dist.runtime import native, soc
 from triton_dist.runtime.launcher import SimulatedNPULauncher
 
@@ -40,13 +37,10 @@ class SimulatedNPUUtils:
 
 
 def _load_without_cache(kernel: bytes) -> ctypes.CDLL:
-    descriptor, path = tempfile.mkstemp(prefix="triton-dist-", suffix=".so")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(kernel)
-        return ctypes.CDLL(path)
-    finally:
-        Path(path).unlink()
+    with scratch.directory() as directory:
+        path = directory / "kernel.so"
+        path.write_bytes(kernel)
+        return ctypes.CDLL(str(path))
 
 
 def target_soc() -> str:

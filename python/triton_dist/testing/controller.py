@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from triton_dist.testing.options import inventory
-from triton_dist.testing.ranks.client import ZygoteProcess
+from triton_dist.testing.ranks.client import ZygoteError, ZygoteProcess
 from triton_dist.testing.ranks.wire import Listener
 from triton_dist.testing.scheduling.demand import UNKNOWN
 from triton_dist.testing.scheduling.history import History
@@ -50,8 +51,10 @@ class Controller:
         return any(path == file or path in file.parents for path in chosen for file in files)
 
     def _start_zygote(self) -> None:
+        # Workers have one of their own, or say why not, if it does not start.
         if self._zygote is None:
-            self._zygote = ZygoteProcess(kept=self._npus, listener=self._listener)
+            with suppress(ZygoteError):
+                self._zygote = ZygoteProcess(kept=self._npus, listener=self._listener)
 
     # ------------------------------------------------------------------------------ xdist's hooks
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from triton_dist import env
-from triton_dist.runtime import backend
 from triton_dist.testing import artifacts, options, terminal, time_limits
 from triton_dist.testing.hardware_report import hardware_texts
 from triton_dist.testing.leases.endpoint import new_session
@@ -30,7 +29,7 @@ from triton_dist.testing.ranks.client import ZygoteError
 from triton_dist.testing.ranks.job import MOST_RANKS, Job
 from triton_dist.testing.ranks.record import JobRecord
 from triton_dist.testing.ranks.task import Task, TaskError, module_names, pickled_call
-from triton_dist.testing.report import RanksFailed, judge, sections
+from triton_dist.testing.report import RanksFailed, judge, sections, what_to_debug
 from triton_dist.testing.usage import record_use
 
 if TYPE_CHECKING:
@@ -169,14 +168,19 @@ class DistTest:
             judge(record)
         except RanksFailed as error:
             self._keep_artifacts(error)
+            rank = terminal.debugged_rank(self._item.config)
+            if rank is not None and (advice := what_to_debug(error, rank)):
+                error.msg = f"{error.msg}\n{advice}"
             raise
 
     def _keep_artifacts(self, error: RanksFailed) -> None:
         directory: str | None = self._item.config.getoption("--dist-artifacts")
         if directory is None:
             return
-        pids = [rank.pid for rank in error.record.ranks if rank.pid is not None]
-        more = hardware_texts(pids) if backend.active() == "ascend" else {}
+        # After a time-out it has been asked for already, while the ranks were there.
+        more = error.record.hardware or hardware_texts(
+            [rank.pid for rank in error.record.ranks if rank.pid is not None]
+        )
         path = self._item.config.invocation_params.dir / directory
         try:
             folder = artifacts.write(path, self._item.nodeid, str(error), error.record, more)

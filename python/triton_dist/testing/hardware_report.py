@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from triton_dist import env
+from triton_dist.runtime import backend
 
 _TIME = 10.0
 # The end of a log, in bytes: the beginning tells of initialisation.
@@ -15,19 +16,17 @@ _LONGEST_LOG = 64 * 1024
 
 
 def hardware_texts(pids: Sequence[int]) -> dict[str, str]:
-    """Texts by file name; none of them where there is no npu-smi and no log."""
+    """Texts by file name about the processes `pids`; none where NPUs are simulated, or nobody has anything to say."""
+    if backend.active() == "sim":
+        return {}
     texts = {}
     if (tool := shutil.which("npu-smi")) is not None:
         texts["npu-smi.txt"] = _output([tool, "info"])
     for pid in pids:
-        for file in sorted(_log_directory().glob(f"**/*log-{pid}_*.log")):
+        # Of the host's part of CANN (plog-PID_TIME.log) and of each NPU's (device-PID_TIME.log).
+        for file in sorted(env.ASCEND_PROCESS_LOG_PATH.get().glob(f"**/*-{pid}_*.log")):
             texts[file.name] = _end_of(file)
     return texts
-
-
-def _log_directory() -> Path:
-    named = env.child_environ().get("ASCEND_PROCESS_LOG_PATH")
-    return Path(named) if named else Path.home() / "ascend" / "log"
 
 
 def _output(command: list[str]) -> str:

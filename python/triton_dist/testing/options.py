@@ -72,7 +72,7 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="RANK",
         type=int,
         default=0,
-        help="with --pdb: the rank whose failure of a multi-rank test opens the debugger. Default: 0.",
+        help="with --pdb: the rank in which the debugger opens when it fails in a multi-rank test. Default: 0.",
     )
     group.addoption(
         "--dist-artifacts",
@@ -152,6 +152,16 @@ def choose_seed(config: pytest.Config) -> int | None:
         seed = secrets.randbelow(100_000)
     config.option.sim_seed = seed  # what workers are told
     return seed
+
+
+def check_debugged_rank(config: pytest.Config) -> None:
+    """
+    Raises:
+        ValueError: --pdb-rank is negative.
+    """
+    rank = config.getoption("--pdb-rank")
+    if rank < 0:
+        raise ValueError(f"--pdb-rank={rank} is not allowed: it takes the number of a rank, 0 or more")
 
 
 def default_timeout(config: pytest.Config) -> float:

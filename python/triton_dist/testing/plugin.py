@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Generator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -39,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
         chosen = options.npus(config)
         options.default_timeout(config)
         options.hosts(config)
+        options.check_debugged_rank(config)
         seed = options.choose_seed(config)
     except (ValueError, LeaseError) as error:
         raise pytest.UsageError(str(error)) from None
@@ -91,8 +93,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     items = [item for item in session.items if not is_for_several_nodes(item)]
     ours = any(map(_uses_our_fixture, items))
     if ours or (any(map(npus_wanted, items)) and _session(config).warm_ranks):
-        # Its imports go on while other tests run.
-        _session(config).start_zygote()
+        # Its imports go on while other tests run. If it does not start, the test that wants it says so.
+        with suppress(RuntimeError):
+            _session(config).start_zygote()
 
 
 def _tell_controller(session: pytest.Session) -> None:

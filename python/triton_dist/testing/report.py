@@ -13,6 +13,8 @@ from triton_dist.runtime import deadlock
 from triton_dist.testing.ranks.record import JobRecord, RankRecord
 
 _WIDTH = 80
+# Of what a host with real NPUs says at a time-out; all of it is among the artefacts.
+_MOST_LINES = 40
 
 
 class RanksFailed(Failed):
@@ -50,10 +52,10 @@ def judge(record: JobRecord) -> None:
         RanksFailed: ranks failed, died, or only some of them skipped.
         pytest.skip.Exception, pytest.xfail.Exception: all ranks skipped, or ranks that "failed" expected it.
     """
+    __tracebackhide__ = True
     if (timed_out := timeout_error(record)) is not None:
         raise timed_out
-    # A rank that died without a word comes first: others fail for want of it, and may be heard of before.
-    failed = sorted((r for r in record.ranks if r.failed), key=lambda r: (r.kind is not None, r.at, r.rank))
+    failed = _failed(record)
     if failed and all(r.kind == "xfailed" for r in failed):
         pytest.xfail(failed[0].summary)
     if failed:
@@ -77,6 +79,14 @@ def timeout_error(record: JobRecord) -> RanksTimedOut | None:
     return None if record.timeout is None else RanksTimedOut(_timeout_text(record, record.timeout), record)
 
 
+def what_to_debug(error: RanksFailed, rank: int) -> str:
+    """How the user gets a debugger where ranks failed, if he had none because `rank` did not; "" if he had one."""
+    raised = [r.rank for r in _failed(error.record) if r.kind == "failed"]
+    if isinstance(error, DebuggedRanksFailed) or not raised:
+        return ""
+    return f"(no debugger in a rank: rank {rank} did not fail; --pdb-rank={raised[0]} opens it in rank {raised[0]})"
+
+
 def sections(record: JobRecord) -> list[tuple[str, str]]:
     """Captured output worth showing: (what it is, text), failed ranks first, and only these if there are any."""
     shown = [r for r in record.ranks if r.failed] or record.ranks
@@ -87,6 +97,12 @@ def sections(record: JobRecord) -> list[tuple[str, str]]:
 
 
 # ------------------------------------------------------------------------------------------ failures
+
+
+def _failed(record: JobRecord) -> list[RankRecord]:
+    """Ranks that failed, the first one on top."""
+    # A rank that died without a word comes first: others fail for want of it, and may be heard of before.
+    return sorted((r for r in record.ranks if r.failed), key=lambda r: (r.kind is not None, r.at, r.rank))
 
 
 def _failure_text(record: JobRecord, failed: Sequence[RankRecord]) -> str:
@@ -150,7 +166,15 @@ def _timeout_text(record: JobRecord, timeout: float) -> str:
         parts += [_rule("what the ranks waited for, perhaps in vain"), deadlock.suspicion(states)]
     for r in record.ranks:
         parts += [_rule(f"rank {r.rank} of {len(record.ranks)}"), _stacks_of(r)]
+    for name, text in record.hardware.items():
+        parts += [_rule(name), _end_of(text)]
     return "\n".join(parts)
+
+
+def _end_of(text: str) -> str:
+    lines = text.rstrip().splitlines()
+    left_out = len(lines) - _MOST_LINES
+    return "\n".join([f"[... {left_out} lines left out ...]"] * (left_out > 0) + lines[-_MOST_LINES:])
 
 
 def _stacks_of(r: RankRecord) -> str:

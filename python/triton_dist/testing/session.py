@@ -7,6 +7,7 @@ import os
 import pytest
 
 from triton_dist import env
+from triton_dist.compiler import scratch
 from triton_dist.runtime import backend
 from triton_dist.testing.leases.directory import LeaseDirectory
 from triton_dist.testing.leases.pool import NpuPool
@@ -28,6 +29,8 @@ class DistSession:
         worker = getattr(config, "workerinput", {}).get("workerid", "")
         self.pool = NpuPool(inventory(config), LeaseDirectory.of_this_host(), worker)
         self._keeps_ranks = backend.active() == "sim" and not config.getoption("--no-warm-ranks")
+        # What ranks of a killed run were compiling.
+        scratch.sweep()
         self._zygote: ZygoteClient | None = None
         self._shared_zygote = config.stash.get(SHARED_ZYGOTE, None)
         # An xdist worker whose controller was killed is told of it only after its test; ranks should not run so long.

@@ -20,6 +20,7 @@ from multiprocessing import connection
 from typing import TYPE_CHECKING, Any
 
 from triton_dist import env
+from triton_dist.testing.hardware_report import hardware_texts
 from triton_dist.testing.options import timeout_of
 from triton_dist.testing.ranks.adopted import AdoptedWorker, Descriptor
 from triton_dist.testing.ranks.client import ZygoteError
@@ -180,6 +181,7 @@ class _SpawnedJob:
         if not running:
             return
         explain([(r, self._channels[r.rank]) for r in running])
+        self.record.hardware = hardware_texts([r.pid for r in running if r.pid is not None])
         for record in running:
             record.ended_by_us = True
         self.record.timeout = timeout

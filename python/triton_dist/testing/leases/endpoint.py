@@ -30,8 +30,9 @@ def claim_port(npu: int) -> tuple[int, int]:
     The first one tried is chosen at random, so that a straggler of an earlier lease hardly ever finds the new one.
 
     Raises:
-        LeaseError: other leases or programs have all ports of the block.
+        LeaseError: other leases or programs have all ports of the block, or there is no loopback.
     """
+    _check_loopback()
     first = _FIRST_PORT + npu % _MOST_NPUS * _PORTS_PER_NPU
     offset = secrets.randbelow(_PORTS_PER_NPU)
     for step in range(_PORTS_PER_NPU):
@@ -47,6 +48,19 @@ def claim_port(npu: int) -> tuple[int, int]:
         f"no port is free for the ranks on NPU {npu}: other leases or programs have all of "
         f"{first}-{first + _PORTS_PER_NPU - 1}; end one of them (ss -ltnp shows them)"
     )
+
+
+def _check_loopback() -> None:
+    """Ranks would try to reach each other for half an hour where the loopback is down."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Sends nothing: it only has the kernel choose the way.
+            probe.connect(("127.0.0.1", _FIRST_PORT))
+        except OSError as error:
+            raise LeaseError(
+                f"ranks cannot reach each other at 127.0.0.1 ({error.strerror}): the loopback is down; "
+                "`ip link set lo up` brings it up"
+            ) from None
 
 
 def _claim(port: int) -> socket.socket | None:

@@ -208,7 +208,6 @@ class Node:
         return env.child_environ(**defaults, **npus, **meeting)
 
     def _explain(self) -> None:
-        from triton_dist.runtime import backend
         from triton_dist.testing.hardware_report import hardware_texts
         from triton_dist.testing.ranks.inquiry import explain
 
@@ -223,7 +222,7 @@ class Node:
             for rank in running
         }
         pids = [rank.record.pid for rank in running if rank.record.pid is not None]
-        self._tell("explained", ranks=told, hardware=hardware_texts(pids) if backend.active() == "ascend" else {})
+        self._tell("explained", ranks=told, hardware=hardware_texts(pids))
 
     # -------------------------------------------------------------------------------------- ranks
 

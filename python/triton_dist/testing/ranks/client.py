@@ -44,6 +44,9 @@ class ZygoteProcess:
         """Args:
         kept: how many idle ranks it may keep.
         listener: where other processes of this user connect to it.
+
+        Raises:
+            ZygoteError: this system does not let it start.
         """
         self.channel, theirs = Channel.pair()
         self._log = memory_file("triton-dist-zygote")
@@ -58,17 +61,23 @@ class ZygoteProcess:
         # As torchrun does, because ranks share the cores. OpenMP reads it when torch is imported.
         threads = {} if env.OMP_NUM_THREADS.is_set() else {"OMP_NUM_THREADS": "1"}
         options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-        self._process = subprocess.Popen(
-            [sys.executable, *options, "-c", _BOOTSTRAP, json.dumps(settings)],
-            env=env.child_environ(**threads),
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
-            pass_fds=(theirs.fileno(), listener.fileno()),
-            # Out of the terminal's reach: Ctrl-C is for pytest to handle.
-            start_new_session=True,
-        )
-        theirs.close()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, *options, "-c", _BOOTSTRAP, json.dumps(settings)],
+                env=env.child_environ(**threads),
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                pass_fds=(theirs.fileno(), listener.fileno()),
+                # Out of the terminal's reach: Ctrl-C is for pytest to handle.
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(self._log)
+            self.channel.close()
+            raise ZygoteError(f"the process that starts ranks cannot be started: {error}") from None
+        finally:
+            theirs.close()
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -121,8 +130,10 @@ class ZygoteClient:
     def start(cls, kept: int) -> ZygoteClient:
         """One that serves this process alone; `kept`: how many idle ranks it may keep."""
         listener = Listener()
-        process = ZygoteProcess(kept, listener)
-        listener.close()
+        try:
+            process = ZygoteProcess(kept, listener)
+        finally:
+            listener.close()
         return cls(process.channel, process)
 
     @classmethod

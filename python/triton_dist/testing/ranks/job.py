@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from triton_dist.testing.hardware_report import hardware_texts
 from triton_dist.testing.leases.pool import Lease
 from triton_dist.testing.ranks.client import ZygoteClient
 from triton_dist.testing.ranks.inquiry import explain
@@ -140,9 +141,9 @@ class Job:
                 return
             if now >= deadline:
                 self.record.timeout = timeout
-                explain(
-                    [(r, self._channels[r.rank]) for r in self.record.ranks if r.status is None and r.pid is not None]
-                )
+                running = [r for r in self.record.ranks if r.status is None and r.pid is not None]
+                explain([(r, self._channels[r.rank]) for r in running])
+                self.record.hardware = hardware_texts([r.pid for r in running if r.pid is not None])
                 return
             if not leaving and all(record.done for record in self.record.ranks):
                 leaving = True
