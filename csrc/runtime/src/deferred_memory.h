@@ -48,9 +48,10 @@ public:
   void getLater(const char *what, std::uint64_t dst, std::uint64_t src, std::int64_t bytes,
                 std::int32_t pe);
 
-  /// How many lines of stores others do not see yet; one of them, by dice, becomes visible.
+  /// How many lines of stores others do not see yet; one of them, by dice, becomes visible, and the
+  /// PE that it belongs to is told.
   [[nodiscard]] std::size_t kept() const noexcept { return order.size(); }
-  void releaseAny();
+  std::int32_t releaseAny();
   /// All stores so far become visible.
   void release();
   /// All stores and copies so far become visible. Throws Error for a copy that cannot be done any

@@ -24,3 +24,7 @@ for parameter in ("tdist_tools_dir", "llvm_tools_dir"):
     if directory is None:
         lit_config.fatal(f"say where the tools are: --param={parameter}=DIRECTORY")
     config.environment["PATH"] = directory + os.pathsep + config.environment["PATH"]
+
+# What a tool has freed is filled with garbage, so that a use after that fails always and not by chance. What glibc
+# keeps in its thread caches it does not fill.
+config.environment["GLIBC_TUNABLES"] = "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"

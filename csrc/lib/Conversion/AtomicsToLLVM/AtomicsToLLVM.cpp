@@ -20,6 +20,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace tdist {
@@ -111,10 +112,14 @@ public:
                            body.create<memref::StoreOp>(location, old, result, position);
                        });
     op.erase();
+    // Each once: both operands of a cas may be the same.
+    llvm::SmallSetVector<bufferization::ToMemrefOp, 4> memrefs;
     for (Value input : inputs)
       if (auto memref = input.getDefiningOp<bufferization::ToMemrefOp>())
-        if (memref->use_empty())
-          memref.erase();
+        memrefs.insert(memref);
+    for (bufferization::ToMemrefOp memref : memrefs)
+      if (memref->use_empty())
+        memref.erase();
     return success();
   }
 
