@@ -16,27 +16,8 @@ namespace tdist::sim {
 namespace {
 
 constexpr std::chrono::microseconds kGlimpse{1000};
-// For who has been woken to get a core, which takes its time where there are more threads than cores.
+// Until who has been woken gets a core, where there are more threads than cores.
 constexpr std::chrono::milliseconds kLongestWake{100};
-
-/// Whether a program of `pe` sleeps although the word that it waits for has come.
-bool isSomeoneWaking(const Job &job, std::int32_t pe) {
-  return std::ranges::any_of(job.control(pe).waits, [&](WaitSlot &slot) {
-    const tdist_wait_record record = slot.read();
-    return record.kind == TDIST_WAIT_WORD &&
-           holds(static_cast<Compare>(record.compare),
-                 loadWord(addressOf(job.heapBase(pe) + record.offset), record.width),
-                 record.wanted);
-  });
-}
-
-/// Gives the programs of `pe` the time to see what has just become visible.
-void letLook(const Job &job, std::int32_t pe) {
-  const auto limit = std::chrono::steady_clock::now() + kLongestWake;
-  do {
-    std::this_thread::sleep_for(kGlimpse);
-  } while (isSomeoneWaking(job, pe) && std::chrono::steady_clock::now() < limit);
-}
 
 template <class Word> void storeWord(std::uint64_t address, const std::byte *source) noexcept {
   Word word;
@@ -147,7 +128,7 @@ void DeferredMemory::write(std::uint64_t address, const Line &line) {
   }
 }
 
-std::int32_t DeferredMemory::releaseAny() {
+void DeferredMemory::releaseAny() {
   const std::size_t at = dice.below(order.size());
   const std::uint64_t address = std::exchange(order[at], order.back());
   order.pop_back();
@@ -155,9 +136,18 @@ std::int32_t DeferredMemory::releaseAny() {
   write(address, line.mapped());
   // Seq_cst: between the plain stores and the look for sleepers, as Doorbell wants it.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const std::int32_t owner = job.ownerOf(address);
-  job.control(owner).doorbell.ring();
-  return owner;
+  lastOwner = job.ownerOf(address);
+  job.control(lastOwner).doorbell.ring();
+}
+
+bool DeferredMemory::isSomeoneWaking() const {
+  return std::ranges::any_of(job.control(lastOwner).waits, [&](WaitSlot &slot) {
+    const tdist_wait_record record = slot.read();
+    return record.kind == TDIST_WAIT_WORD &&
+           holds(static_cast<Compare>(record.compare),
+                 loadWord(addressOf(job.heapBase(lastOwner) + record.offset), record.width),
+                 record.wanted);
+  });
 }
 
 void DeferredMemory::release() {
@@ -165,9 +155,15 @@ void DeferredMemory::release() {
   const std::size_t pausedAt =
       order.size() > 1 && dice.oneIn(2) ? 1 + dice.below(order.size() - 1) : 0;
   while (!order.empty()) {
-    const std::int32_t owner = releaseAny();
-    if (order.size() == pausedAt && pausedAt != 0) {
-      letLook(job, owner);
+    releaseAny();
+    if (order.size() != pausedAt || pausedAt == 0) {
+      continue;
+    }
+    const auto limit = std::chrono::steady_clock::now() + kLongestWake;
+    bool isWaking = true;
+    while (isWaking && std::chrono::steady_clock::now() < limit) {
+      isWaking = isSomeoneWaking();
+      std::this_thread::sleep_for(kGlimpse); // who has woken reads what it waited for
     }
   }
 }

@@ -48,10 +48,12 @@ public:
   void getLater(const char *what, std::uint64_t dst, std::uint64_t src, std::int64_t bytes,
                 std::int32_t pe);
 
-  /// How many lines of stores others do not see yet; one of them, by dice, becomes visible, and the
-  /// PE that it belongs to is told.
+  /// How many lines of stores others do not see yet; one of them, by dice, becomes visible.
   [[nodiscard]] std::size_t kept() const noexcept { return order.size(); }
-  std::int32_t releaseAny();
+  void releaseAny();
+  /// Whether, where a line has last become visible, a program sleeps although the word that it
+  /// waits for is there: it has not had a core yet.
+  [[nodiscard]] bool isSomeoneWaking() const;
   /// All stores so far become visible.
   void release();
   /// All stores and copies so far become visible. Throws Error for a copy that cannot be done any
@@ -99,6 +101,7 @@ private:
   std::vector<std::uint64_t> order;              // of lines, unsorted
   std::vector<Copy> copies;
   Recent recent;
+  std::int32_t lastOwner = 0; // of the line that has become visible last
 };
 
 } // namespace tdist::sim

@@ -136,14 +136,23 @@ void Lane::pause() {
 void Lane::finishStrict() {
   constexpr std::size_t kMostNaps = 4;
   constexpr std::int64_t kLongestNap = 100'000;
+  constexpr std::int64_t kLongestWake = 100'000'000;
   if (!deferredMemory) {
     return;
   }
   for (std::size_t naps = dice.below(kMostNaps + 1); naps > 0; --naps) {
-    for (std::size_t lines = dice.below(deferredMemory->kept() + 1); lines > 0; --lines) {
+    std::size_t lines = dice.below(deferredMemory->kept() + 1);
+    const std::int64_t limit = lines == 0 ? 0 : monotonicNanoseconds() + kLongestWake;
+    for (; lines > 0; --lines) {
       deferredMemory->releaseAny();
     }
     nap(kLongestNap);
+    if (monotonicNanoseconds() < limit && deferredMemory->isSomeoneWaking()) {
+      do {
+        yield();
+      } while (monotonicNanoseconds() < limit && deferredMemory->isSomeoneWaking());
+      nap(kLongestNap); // who has woken reads what it waited for
+    }
   }
   try {
     deferredMemory->complete();

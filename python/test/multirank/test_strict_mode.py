@@ -21,6 +21,7 @@ from .symmetric import slot, symmetric_tensors
 N = 64
 ROUNDS = 24
 SEEDS = (1, 2)
+MOST_SEEDS = 10
 
 
 @triton.jit
@@ -53,14 +54,16 @@ def complete_the_copy(data, signal, out, source, rank, N: tl.constexpr, MENDED: 
 
 @triton.jit
 def release_the_data(data, signal, out, source, rank, N: tl.constexpr, MENDED: tl.constexpr):
-    """A plain store is no signal: it may overtake the data."""
+    """A plain store is no signal: it may overtake the data, which shows when somebody waits for it already."""
     offsets = tl.arange(0, N)
     if rank == 0:
+        shmem.signal_wait_until(signal + 16, shmem.CMP_EQ, 1)
         tl.store(dl.symm_at(data, 1) + offsets, tl.load(source + offsets))
         if MENDED:
             shmem.fence()
         tl.store(dl.symm_at(signal, 1), 1)
     else:
+        shmem.signal_op(signal + 16, 1, shmem.SIGNAL_SET, 0)
         token = dl.wait(signal, 1, "sys", "acquire")
         tl.store(out + offsets, tl.load(dl.consume_token(data, token) + offsets))
 
@@ -102,7 +105,9 @@ def count_up(data, N: tl.constexpr):
 
 def send(rank: int, world_size: int, name: str, mended: bool) -> None:
     kernel = globals()[name]
-    with symmetric_tensors(rank, world_size, (N, torch.int32), (slot(torch.int32), torch.int32), (N, torch.int32)) as (
+    with symmetric_tensors(
+        rank, world_size, (N, torch.int32), (2 * slot(torch.int32), torch.int32), (N, torch.int32)
+    ) as (
         data,
         signal,
         source,
@@ -162,13 +167,30 @@ def run(data: torch.Tensor) -> None:
 
 
 def show(dist_test, monkeypatch, worker, *arguments: object) -> None:
-    """Fails where it must, and where it is mended passes with each seed."""
+    """Fails with one of a few seeds, and where it is mended passes with each.
+
+    A seed decides what happens in a rank, and the machine's scheduler how long the other takes to look.
+    """
     monkeypatch.setenv("TRITON_DIST_SIM_STRICT", "1")
     for seed in SEEDS:
         monkeypatch.setenv("TRITON_DIST_SIM_SEED", str(seed))
         dist_test(worker, world_size=2, args=(*arguments, True))
-        with pytest.raises(RanksFailed, match="assert "):
-            dist_test(worker, world_size=2, args=(*arguments, False))
+    for seed in range(1, MOST_SEEDS + 1):
+        monkeypatch.setenv("TRITON_DIST_SIM_SEED", str(seed))
+        if fails(dist_test, worker, *arguments, False):
+            return
+    pytest.fail(f"not shown by seeds 1 to {MOST_SEEDS}")
+
+
+def fails(dist_test, worker, *arguments: object) -> bool:
+    """Whether a rank's assertion fails; what else goes wrong is raised."""
+    try:
+        dist_test(worker, world_size=2, args=arguments)
+    except RanksFailed as failure:
+        if "assert " not in str(failure):
+            raise
+        return True
+    return False
 
 
 @pytest.mark.dist
