@@ -17,8 +17,11 @@ import nox
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "python")]
 
-from ci import benchmarks, installation, linters, native_tests, python_tests, report
+from ci import benchmarks, installation, linters, native_tests, python_tests, report, wheels
 from ci.environment import own_arguments
+from ci.images import build as image_build
+from ci.images import run as image_run
+from ci.images import wheelhouse
 
 nox.needs_version = ">=2024.4"
 nox.options.sessions = ["lint", "tests", "sanitize"]
@@ -32,7 +35,12 @@ def build(session: nox.Session) -> None:
     nox -s build                        into the active environment, else .venv
     LLVM_SYSPATH=/opt/llvm nox -s build
     nox -s build -- --system            into the Python that runs nox, for images
+    nox -s build -- --download          keeps the locked wheels in build/wheelhouse, and installs nothing
+    nox -s build -- --offline           downloads nothing, and takes what is missing from there
     """
+    if installation.DOWNLOAD_FLAG in session.posargs:
+        wheelhouse.fill_sim(session, dry=False)
+        return
     installation.ensure(session)
 
 
@@ -117,6 +125,35 @@ def aarch64(session: nox.Session) -> None:
     nox -s aarch64
     """
     native_tests.run_aarch64(session)
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Builds a wheel that holds all that it needs, checks it with auditwheel, and tries it in a fresh environment.
+
+    nox -s wheel                        build/wheels/triton_dist-…-manylinux….whl
+    """
+    wheels.build(session, installation.ensure(session))
+
+
+@nox.session(name="docker-build")
+def docker_build(session: nox.Session) -> None:
+    """Builds a container image.
+
+    nox -s docker-build -- --target sim
+    nox -s docker-build -- --target sim --dry-run
+    """
+    image_build.run(session)
+
+
+@nox.session
+def docker(session: nox.Session) -> None:
+    """Runs a session inside the image, with this checkout and what of this host the session needs.
+
+    nox -s docker -- test-multirank
+    nox -s docker -- --dry-run tests -k env
+    """
+    image_run.run(session)
 
 
 @nox.session

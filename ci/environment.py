@@ -17,6 +17,7 @@ from _build_backend.checkout import ROOT, env, versions
 from ci import report
 
 SYSTEM_FLAG = "--system"
+OFFLINE_FLAG = "--offline"
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def current(session: nox.Session) -> Environment:
 
 def own_arguments(session: nox.Session) -> list[str]:
     """The arguments after `--` that are meant for the program that the session runs."""
-    return [argument for argument in session.posargs if argument != SYSTEM_FLAG]
+    return [argument for argument in session.posargs if argument not in (SYSTEM_FLAG, OFFLINE_FLAG)]
 
 
 def _create(session: nox.Session, directory: Path) -> None:

@@ -6,8 +6,6 @@ Each part first looks whether it has anything to do, so that a run with nothing 
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import json
 import os
 import subprocess
 import time
@@ -22,10 +20,12 @@ import nox
 from _build_backend import llvm, settings
 from _build_backend.checkout import PYTHON_DIRECTORY, ROOT, env, read_toml, versions
 from _build_backend.errors import BuildSettingsError
-from ci import report
-from ci.environment import Environment, current
+from ci import build_record, fewer_jobs, report
+from ci.environment import OFFLINE_FLAG, Environment, current
+from ci.images import wheelhouse
 
 BUILD_ROOT = ROOT / "build"
+DOWNLOAD_FLAG = "--download"
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ def ensure(session: nox.Session) -> Installation:
 
     Every session calls it first. A wrong setting or LLVM ends the session before anything is installed.
     """
+    if OFFLINE_FLAG in session.posargs:
+        env.apply({env.TRITON_OFFLINE_BUILD.name: "1"})
     _check_variables(session)
     if env.LLVM_SYSPATH.is_set():
         _resolve(session)
@@ -62,8 +64,7 @@ def ensure(session: nox.Session) -> Installation:
         build_directory = _ensure_built(session, environment, resolved)
         _ensure_torch_device(session, environment)
         _check_triton(session, environment)
-    native = build_directory / "install" / "platlib" / "triton_dist"
-    return Installation(environment, build_directory, native, llvm.locate())
+    return Installation(environment, build_directory, native_directory(build_directory), llvm.locate())
 
 
 @contextmanager
@@ -125,9 +126,10 @@ def _ensure_python_packages(session: nox.Session, environment: Environment, reso
     torch_missing = "torch" not in state["distributions"]
     if not (state["unsatisfied"] or stock_triton or torch_missing):
         return
-    if resolved.offline and (state["unsatisfied"] or torch_missing):
-        missing = [*state["unsatisfied"], *(["torch"] if torch_missing else [])]
-        session.error(f"TRITON_OFFLINE_BUILD is on and these packages would be downloaded: {', '.join(missing)}")
+    missing = [*state["unsatisfied"], *([f"torch=={versions()['python']['torch']}"] if torch_missing else [])]
+    if resolved.offline and missing:
+        _install_from_wheelhouse(session, environment, missing)
+        return
     with report.step(session.name, "Python packages"):
         if torch_missing:
             _install_torch(session, environment)
@@ -135,6 +137,19 @@ def _ensure_python_packages(session: nox.Session, environment: Environment, reso
             report.note(f"installing {', '.join(state['unsatisfied'])}")
             _pip(session, environment, "install", *state["unsatisfied"])
         _remove_stock_triton(session, environment)
+
+
+def _install_from_wheelhouse(session: nox.Session, environment: Environment, missing: list[str]) -> None:
+    """What is missing, from the wheels that `nox -s build -- --download` keeps."""
+    directory = wheelhouse.directory("sim")
+    if not directory.is_dir():
+        session.error(
+            f"offline, and these packages would be downloaded: {', '.join(missing)}; "
+            f"where there is a network, nox -s build -- --download fills {directory}"
+        )
+    with report.step(session.name, f"Python packages, from {directory}"):
+        report.note(f"installing {', '.join(missing)}")
+        _pip(session, environment, "install", "--no-index", "--find-links", str(directory), *missing)
 
 
 def ensure_extra(session: nox.Session, environment: Environment, extra: str) -> None:
@@ -173,40 +188,44 @@ def _remove_stock_triton(session: nox.Session, environment: Environment) -> None
 
 def _ensure_built(session: nox.Session, environment: Environment, resolved: settings.BuildSettings) -> Path:
     state = environment.probe([])
-    stamp = BUILD_ROOT / f"{state['cache_tag']}-{resolved.build_type}.installed.json"
-    key = json.dumps({"prefix": state["prefix"], "inputs": _inputs_digest(resolved)})
+    record = build_record.BuildRecord(BUILD_ROOT, state["cache_tag"], resolved.build_type)
+    inputs = build_record.inputs(resolved, state["prefix"])
     leads_here = state["redirect"] is not None and Path(state["redirect"]["build"]).parent == BUILD_ROOT
-    name = f"csrc ({resolved.summary})"
-    if leads_here and stamp.is_file() and stamp.read_text() == key:
-        with report.step(session.name, name) as row:
+    changes = record.changes(inputs)
+    with report.step(session.name, f"csrc ({resolved.summary})") as row:
+        start = time.monotonic()
+        if leads_here and not changes:
             _rebuild(session, environment)
             row.result = "ok, was installed already"
-    else:
-        with report.step(session.name, name):
-            stamp.unlink(missing_ok=True)
-            arguments = ["--no-build-isolation", "--no-deps", "--editable", str(PYTHON_DIRECTORY)]
-            _pip(session, environment, "install", "--verbose", *arguments, quiet=False)
-            stamp.write_text(key)
-    redirect: dict[str, Any] | None = environment.probe([])["redirect"]
-    if redirect is None:
-        session.error(f"triton_dist was installed and {environment.python} does not see it: is site-packages writable?")
-    return Path(redirect["build"])
+        else:
+            if record.read() and changes:
+                report.note(f"installed again, since these are others than in the last build: {', '.join(changes)}")
+            record.forget()
+            fewer_jobs.retry(lambda jobs: _install(session, environment, jobs), resolved.jobs)
+        redirect: dict[str, Any] | None = environment.probe([])["redirect"]
+        if redirect is None:
+            session.error(
+                f"triton_dist was installed and {environment.python} does not see it: is site-packages writable?"
+            )
+        built = Path(redirect["build"])
+        record.write(inputs, resolved, native_directory(built), {"csrc": time.monotonic() - start})
+    return built
+
+
+def _install(session: nox.Session, environment: Environment, jobs: int) -> None:
+    arguments = ["--no-build-isolation", "--no-deps", "--editable", str(PYTHON_DIRECTORY)]
+    _pip(session, environment, "install", "--verbose", *arguments, quiet=False, variables={"MAX_JOBS": str(jobs)})
+
+
+def native_directory(build_directory: Path) -> Path:
+    """Where CMake installs what it builds in a build directory."""
+    return build_directory / "install" / "platlib" / "triton_dist"
 
 
 def _rebuild(session: nox.Session, environment: Environment) -> None:
     """Importing this module is what brings an editable installation up to date."""
     program = "import triton_dist._build_info"
     environment.run(session, "-c", program, variables={"SKBUILD_EDITABLE_VERBOSE": "1"})
-
-
-def _inputs_digest(resolved: settings.BuildSettings) -> str:
-    """Everything outside csrc that an installation depends on; csrc itself is CMake's business."""
-    backend = sorted((PYTHON_DIRECTORY / "_build_backend").glob("*.py"))
-    files = [PYTHON_DIRECTORY / "pyproject.toml", *PYTHON_DIRECTORY.glob("*.pth"), *backend]
-    digest = hashlib.sha256(repr((resolved.build_type, resolved.defines, resolved.cmake_args)).encode())
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
 
 
 def doctor(session: nox.Session, environment: Environment, *arguments: str) -> None:
@@ -227,8 +246,15 @@ def _ensure_torch_device(session: nox.Session, environment: Environment) -> None
         environment.run(session, "-m", "triton_dist.runtime.torch_device.build")
 
 
-def _pip(session: nox.Session, environment: Environment, *arguments: str, quiet: bool = True) -> None:
+def _pip(
+    session: nox.Session,
+    environment: Environment,
+    *arguments: str,
+    quiet: bool = True,
+    variables: dict[str, str] | None = None,
+) -> None:
     flags = ["--quiet", "--quiet"] if quiet else []
     start = time.monotonic()
-    environment.run(session, "-m", "pip", "--disable-pip-version-check", *flags, *arguments)
+    command = ("-m", "pip", "--disable-pip-version-check", *flags, *arguments)
+    environment.run(session, *command, variables=variables)
     report.note(f"pip {arguments[0]} took {time.monotonic() - start:.1f} s")

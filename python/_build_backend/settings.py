@@ -14,6 +14,8 @@ from _build_backend import llvm
 from _build_backend.checkout import ROOT, env
 from _build_backend.errors import BuildSettingsError
 
+_NEEDS_EMPTY_CACHE = ("CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER", "LLVM_SYSPATH")
+
 
 @dataclass(frozen=True)
 class BuildSettings:
@@ -43,9 +45,17 @@ class BuildSettings:
             "build.tool-args": [f"-j{self.jobs}"],
             **{f"cmake.define.{name}": value for name, value in self.defines.items()},
         }
-        # CMake keeps what it was configured with first; another compiler needs an empty cache.
-        if self._remembered() != self._fingerprint():
+        defines, arguments = self._remembered()
+        # CMake keeps what it was configured with first. Another compiler or LLVM needs an empty cache, which has all
+        # be built again; any other choice takes the place of the earlier one, and what does not depend on it stays.
+        if (
+            any(self.defines.get(name) != defines.get(name) for name in _NEEDS_EMPTY_CACHE)
+            or self.cmake_args != arguments
+        ):
             config["cmake.fresh"] = "true"
+        else:
+            forgotten = [f"-U{name}" for name in sorted(defines.keys() - self.defines.keys())]
+            config["cmake.args"] = [*self.cmake_args, *forgotten]
         return {**config, **(given or {})}
 
     def remember(self) -> None:
@@ -67,8 +77,13 @@ class BuildSettings:
     def _fingerprint(self) -> str:
         return json.dumps([self.defines, self.cmake_args], sort_keys=True)
 
-    def _remembered(self) -> str:
-        return self._record().read_text() if self._record().is_file() else ""
+    def _remembered(self) -> tuple[dict[str, str], tuple[str, ...] | None]:
+        """The defines and arguments of the last build; without one, arguments that no build has."""
+        try:
+            defines, arguments = json.loads(self._record().read_text())
+            return dict(defines), tuple(arguments)
+        except (OSError, ValueError, TypeError):
+            return {}, None
 
 
 def check_variables() -> list[str]:

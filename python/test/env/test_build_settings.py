@@ -246,11 +246,21 @@ def test_offline_build_refuses_downloads(monkeypatch: pytest.MonkeyPatch, tmp_pa
         resolved.forbid_downloads(["cmake>=3.25"])
 
 
-def test_a_changed_setting_empties_cmakes_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_a_changed_setting_costs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(settings, "ROOT", tmp_path)
     monkeypatch.setenv("LLVM_SYSPATH", str(_fake_llvm(tmp_path / "llvm", "19.1.7")))
-    first = settings.resolve()
-    first.remember()
-    assert "cmake.fresh" not in first.config(None)
+    assert settings.resolve().config(None)["cmake.fresh"] == "true"
+    monkeypatch.setenv("TRITON_PARALLEL_LINK_JOBS", "1")
+    settings.resolve().remember()
+    assert "cmake.fresh" not in settings.resolve().config(None)
+    # One that is gone is taken out of the cache; all else in there stays.
+    monkeypatch.delenv("TRITON_PARALLEL_LINK_JOBS")
+    config = settings.resolve().config(None)
+    assert "cmake.fresh" not in config
+    assert config["cmake.args"] == ["-UTDIST_PARALLEL_LINK_JOBS"]
+    # Another LLVM, and arguments whose meaning nobody knows, need an empty one.
     monkeypatch.setenv("TRITON_APPEND_CMAKE_ARGS", "-DA=1")
+    assert settings.resolve().config(None)["cmake.fresh"] == "true"
+    monkeypatch.delenv("TRITON_APPEND_CMAKE_ARGS")
+    monkeypatch.setenv("LLVM_SYSPATH", str(_fake_llvm(tmp_path / "other", "19.1.7")))
     assert settings.resolve().config(None)["cmake.fresh"] == "true"

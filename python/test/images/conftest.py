@@ -1,0 +1,8 @@
+"""Tests of ci.images import it from the checkout."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
