@@ -7,10 +7,10 @@ import difflib
 import sys
 from pathlib import Path
 
-from ci.generated import combinations_page, environment_page
+from ci.generated import bake_file, combinations_page, environment_page
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (combinations_page, environment_page)
+PAGES = (bake_file, combinations_page, environment_page)
 
 
 def main() -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import subprocess
-from typing import Any
 
 import nox
 
@@ -12,59 +12,66 @@ from _build_backend.checkout import ROOT, env, versions
 from ci import report
 from ci.environment import own_arguments
 from ci.images import base, engine, wheelhouse
+from ci.images.matrix import Image, ascend, sim
+from ci.installation import BUILD_ROOT
 
-TARGETS = ("sim",)
-_NAME = "triton-distributed-ascend"
-
-
-def image(target: str) -> str:
-    """The name of the image."""
-    return f"{_NAME}:{target}"
+TARGETS = ("sim", "ascend")
 
 
 def run(session: nox.Session) -> None:
     """Builds the image that the arguments of the session ask for."""
     parser = argparse.ArgumentParser(prog="nox -s docker-build --")
     parser.add_argument("--target", choices=TARGETS, required=True, help="which image")
+    parser.add_argument("--chip", help="for which chip an image for NPUs is, such as 910b")
+    parser.add_argument("--os", help="which system an image for NPUs has, such as ubuntu22.04; by default the first")
     parser.add_argument("--base", metavar="IMAGE", help="start from this local image, in place of the pinned one")
+    parser.add_argument("--builder", metavar="IMAGE", help="build the wheel for NPUs in this image, likewise")
     parser.add_argument("--dry-run", action="store_true", help="print the command")
     parsed = parser.parse_args(own_arguments(session))
+    image = choose(session, parsed.target, parsed.chip, parsed.os)
     docker = engine.find(session, builds=True, dry=parsed.dry_run)
+    given = {name: value for name, value in ((image.base, parsed.base), ("BUILDER", parsed.builder)) if value}
+    arguments = {**image.arguments, **given}
+    for name in {image.base, "BUILDER"} & (arguments.keys() - given.keys()):
+        arguments[name] = base.ensure(session, docker, arguments[name], offline=env.TRITON_OFFLINE_BUILD.get())
+    if image.target == "sim":
+        wheelhouse.fill_sim(session, dry=parsed.dry_run)
+    for folder in ("sources", "wheelhouse"):  # docker wants what it binds to be there
+        (BUILD_ROOT / folder).mkdir(parents=True, exist_ok=True)
+    with report.step(session.name, f"image {image.name}"):
+        docker.run(session, *command(dataclasses.replace(image, arguments=arguments)))
+
+
+def choose(session: nox.Session, target: str, chip: str | None, system: str | None) -> Image:
+    """The image of a target, chip and system; ends the session where docker/versions.toml allows none."""
     pins = versions()
-    start = parsed.base or base.ensure(session, docker, pins["images"]["sim"], offline=env.TRITON_OFFLINE_BUILD.get())
-    wheelhouse.fill_sim(session, dry=parsed.dry_run)
-    arguments = {"BASE": start, "PYTHON": pins["images"]["sim-python"], "LLVM": pins["toolchain"]["llvm"]}
-    with report.step(session.name, f"image {image(parsed.target)}"):
-        docker.run(session, *_command(parsed.target, arguments, pins))
+    if target == "sim":
+        return sim(pins)
+    allowed = list(ascend(pins))
+    tags = [image.tag.removeprefix("ascend-") for image in allowed]
+    for image in allowed:
+        if image.labels["triton-dist.chip"] == chip and image.labels["triton-dist.os"] == (system or _system(image)):
+            return image
+    asked = f"--chip {chip}" + (f" --os {system}" if system else "")
+    return session.error(f"{asked} is none of the images that docker/versions.toml allows: {', '.join(tags)}")
 
 
-def _command(target: str, arguments: dict[str, str], pins: dict[str, Any]) -> list[str]:
-    words = ["build", "--network=host", "--target", target, "--tag", image(target)]
-    words += ["--file", str(ROOT / "docker" / target / "Dockerfile")]
-    for name, value in arguments.items():
+def _system(image: Image) -> str:
+    return image.labels["triton-dist.os"]
+
+
+def command(image: Image) -> list[str]:
+    """Of docker: the build of an image."""
+    words = ["build", "--network=host", "--target", image.target, "--tag", image.name]
+    words += ["--file", str(ROOT / "docker" / image.target / "Dockerfile")]
+    for name, value in image.arguments.items():
         words += ["--build-arg", f"{name}={value}"]
-    for name, value in labels(target, pins).items():
+    for name, value in {**image.labels, "org.opencontainers.image.revision": _revision()}.items():
         words += ["--label", f"{name}={value}"]
     return [*words, str(ROOT)]
 
 
-def labels(target: str, pins: dict[str, Any]) -> dict[str, str]:
-    """What the image says of itself: OCI's keys, and every pin."""
-    used = ("python", "toolchain") if target == "sim" else ("python", "toolchain", "ascend", "sources")
-    of_pins = {
-        f"triton-dist.{table}.{name}": value if isinstance(value, str) else " ".join(value)
-        for table in used
-        for name, value in pins[table].items()
-    }
-    return {
-        "org.opencontainers.image.title": f"{_NAME} {target}",
-        "org.opencontainers.image.licenses": "Apache-2.0",
-        "org.opencontainers.image.revision": _revision(),
-        **of_pins,
-    }
-
-
 def _revision() -> str:
-    command = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    asked = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    done = subprocess.run(asked, check=False, capture_output=True, text=True)
     return done.stdout.strip() or "unknown"

@@ -32,24 +32,27 @@ _SHM_OF_A_RANK = 256 << 20
 def run(session: nox.Session) -> None:
     """Runs the session that the arguments name, with the arguments that follow it."""
     parser = argparse.ArgumentParser(prog="nox -s docker --")
-    parser.add_argument("--target", choices=build.TARGETS, help="which image; by default the one for this host")
+    parser.add_argument("--target", choices=build.TARGETS, default="sim", help="which image")
+    parser.add_argument("--chip", help="for which chip an image for NPUs is, such as 910b")
+    parser.add_argument("--os", help="which system an image for NPUs has; by default the first")
     parser.add_argument("--dry-run", action="store_true", help="print the command")
     parser.add_argument("session", help="which session to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     parsed = parser.parse_args(own_arguments(session))
+    image = build.choose(session, parsed.target, parsed.chip, parsed.os)
     docker = engine.find(session, builds=False, dry=parsed.dry_run)
-    name = build.image(parsed.target or "sim")
-    if not parsed.dry_run and not docker.has_image(name):
-        session.error(f"there is no image {name}: nox -s docker-build -- --target {parsed.target or 'sim'}")
+    if not parsed.dry_run and not docker.has_image(image.name):
+        chip = f" --chip {parsed.chip}" if parsed.chip else ""
+        session.error(f"there is no image {image.name}: nox -s docker-build -- --target {parsed.target}{chip}")
     inner = [f"{ROOT}/noxfile.py", "-s", parsed.session, *(["--", *parsed.arguments] if parsed.arguments else [])]
-    with report.step(session.name, f"{parsed.session} in {name}"):
-        docker.run(session, "run", *options(parsed.target or "sim", dry=parsed.dry_run), name, "nox", "-f", *inner)
+    with report.step(session.name, f"{parsed.session} in {image.name}"):
+        docker.run(session, "run", *options(image.tag, dry=parsed.dry_run), image.name, "nox", "-f", *inner)
 
 
-def options(target: str, *, dry: bool) -> list[str]:
+def options(tag: str, *, dry: bool) -> list[str]:
     """Of `docker run`: who runs there, what is mounted, and which devices there are."""
     # Built there with that system's compiler and libraries: not where the host's builds are.
-    private = BUILD_ROOT / "docker" / target
+    private = BUILD_ROOT / "docker" / tag
     if not dry:
         for folder in ("build", "cache"):
             (private / folder).mkdir(parents=True, exist_ok=True)

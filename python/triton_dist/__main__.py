@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -15,10 +16,23 @@ def _main() -> int:
         code = commands.main(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who reads the output has seen enough, as `head` has. Python would complain at exit of what is not written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who reads the output has seen enough, as `head` has.
+        _drop_output()
         return 141  # 128 + SIGPIPE, as other programs end then
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        # Of a file that standard output goes to, or of one that the command itself writes.
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"python -m triton_dist: what it has to say cannot be written: {error.strerror}{where}", file=sys.stderr)
+        _drop_output()
+        return 1
     return code
+
+
+def _drop_output() -> None:
+    """Lets nobody complain at exit of what is not written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_output() -> None:

@@ -468,6 +468,15 @@ def test_help_names_the_exit_codes_and_its_examples_run(run: Any) -> None:
         assert run(*example.split())[0] == 0, example
 
 
+def test_an_output_that_is_full_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "triton_dist", "env"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "python -m triton_dist: what it has to say cannot be written: No space left on device\n"
+
+
 def test_the_multi_rank_session_checks_before_it_tests() -> None:
     sessions = {
         node.name: node

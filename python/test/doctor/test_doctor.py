@@ -379,10 +379,15 @@ def test_more_ranks_than_memory_is_there_for(examine: Examine) -> None:
     assert "100000 ranks take some" in only(examine("memory", "--ranks", "100000"), "warn")["what"]
 
 
-def test_a_cache_directory_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, examine: Examine) -> None:
+@pytest.mark.parametrize("variable", ["TRITON_DIST_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_DUMP_DIR"])
+def test_a_directory_that_is_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, examine: Examine, variable: str
+) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setenv("TRITON_DIST_CACHE_DIR", str(tmp_path / "file"))
-    assert f"{tmp_path / 'file'} is not a directory" in only(examine("disk"), "FAIL")["what"]
+    monkeypatch.setenv(variable, str(tmp_path / "file"))
+    found = only(examine("disk"), "FAIL")
+    assert found["what"] == f"{variable}, {tmp_path}/file: {tmp_path}/file is not a directory"
+    assert variable in found["mend"]
 
 
 def test_a_lease_directory_that_cannot_be_used(

@@ -16,11 +16,14 @@ import pytest
 from devices.host import NO_CANN, Host
 
 from _build_backend import checkout
-from ci.images import base, build, engine, run
+from ci.images import base, build, engine, matrix, run
 from triton_dist import env
 
 DOCKERFILES = sorted((checkout.ROOT / "docker").rglob("*Dockerfile*"))
-SCRIPTS = [checkout.ROOT / name for name in ("ci/nox", "ci/bootstrap", ".ci/run")]
+SCRIPTS = [
+    *(checkout.ROOT / name for name in ("ci/nox", "ci/bootstrap", ".ci/run")),
+    *(path for path in (checkout.ROOT / "docker").rglob("*") if path.is_file() and path.read_bytes().startswith(b"#!")),
+]
 
 
 class Session:
@@ -166,12 +169,29 @@ def test_a_dry_run_prints_the_command(arguments: list[str], expected: list[str])
 # ------------------------------------------------------------------------------------- Dockerfiles and scripts
 
 
-def test_labels_name_every_pin_of_the_image() -> None:
+def test_the_images_are_those_of_the_pins() -> None:
     pins = checkout.versions()
-    labels = build.labels("sim", pins)
-    assert labels["triton-dist.python.torch"] == pins["python"]["torch"]
-    assert labels["triton-dist.toolchain.llvm"] == pins["toolchain"]["llvm"]
-    assert re.fullmatch(r"[0-9a-f]{40}|unknown", labels["org.opencontainers.image.revision"])
+    sim, *ascend = (matrix.sim(pins), *matrix.ascend(pins))
+    assert sim.labels["triton-dist.python.torch"] == pins["python"]["torch"]
+    assert sim.labels["triton-dist.toolchain.llvm"] == pins["toolchain"]["llvm"]
+    assert ascend
+    for image in ascend:
+        chip, system = image.labels["triton-dist.chip"], image.labels["triton-dist.os"]
+        assert image.arguments["CANN"].endswith(
+            f":{pins['ascend']['cann']}-{chip}-{system}-py{pins['ascend']['python']}"
+        )
+        assert image.arguments["CHIP"] == chip
+        assert image.labels["triton-dist.ascend.torch_npu"] == pins["ascend"]["torch_npu"]
+    with pytest.raises(RuntimeError, match=r"--chip 310p is none of the images .*: 910b-ubuntu22\.04"):
+        build.choose(SESSION, "ascend", "310p", None)
+
+
+@pytest.mark.parametrize("image", [matrix.sim(checkout.versions()), *matrix.ascend(checkout.versions())])
+def test_a_dockerfile_gets_the_arguments_that_it_asks_for(image: matrix.Image) -> None:
+    asked = set(re.findall(r"^ARG (\w+)$", (checkout.ROOT / "docker" / image.target / "Dockerfile").read_text(), re.M))
+    assert asked == set(image.arguments)
+    words = build.command(image)
+    assert set(pairs(words, "--build-arg")) == {f"{name}={value}" for name, value in image.arguments.items()}
 
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: str(path.relative_to(checkout.ROOT)))

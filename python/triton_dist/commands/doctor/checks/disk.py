@@ -18,7 +18,7 @@ _LITTLE, _TOO_LITTLE = 1024 * _MB, 64 * _MB
 def look(situation: Situation) -> Iterator[Finding]:
     """Each of these directories, or what is there of the way to it."""
     places = {"the system's temporary directory": (Path(tempfile.gettempdir()), "TMPDIR")}
-    for variable in (env.TRITON_DIST_CACHE_DIR, env.TRITON_CACHE_DIR):
+    for variable in (env.TRITON_DIST_CACHE_DIR, env.TRITON_CACHE_DIR, env.TRITON_DUMP_DIR):
         try:
             chosen = variable.get()
         except env.EnvironmentVariableError:
