@@ -7,13 +7,18 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from triton_dist import env
+from triton_dist.activation import after_import
 
 HERE = Path(__file__).parent
 DEADLINE_SECONDS = 240
@@ -117,3 +122,24 @@ def test_without_a_lease_the_port_is_the_one_that_the_code_names(run_python) -> 
         TRITON_DIST_MASTER_PORT=None,
     )
     assert result.stdout == "met\n", result.stderr
+
+
+def test_who_comes_before_rank_0_meets_it_once_it_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch's store, which finds nobody, would wait for long before it tried again."""
+    port = free_port()
+    monkeypatch.setenv("TRITON_DIST_MASTER_PORT", str(port))
+    listening = threading.Event()
+
+    def created(hostname: str, port: int, rank: int) -> tuple[str, int, bool]:
+        return hostname, port, listening.is_set()
+
+    rendezvous = SimpleNamespace(_create_c10d_store=created, _torchelastic_use_agent_store=lambda: False)
+    after_import.use_leased_port(rendezvous)
+    assert rendezvous._create_c10d_store("10.0.0.1", 29500, 0) == ("127.0.0.1", port, False)
+    with socket.socket() as listener, ThreadPoolExecutor(1) as thread:
+        listener.bind(("127.0.0.1", port))
+        early = thread.submit(rendezvous._create_c10d_store, "10.0.0.1", 29500, 1)
+        time.sleep(0.05)
+        listening.set()
+        listener.listen()
+        assert early.result() == ("127.0.0.1", port, True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -10,6 +12,11 @@ from typing import Any
 from triton_dist import env
 from triton_dist.activation import real_packages
 from triton_dist.activation.report import reported
+
+# In seconds: until who waits for rank 0 leaves it to torch, and between two looks.
+_TIME_TO_LISTEN = 2.0
+_SHORTEST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.02
 
 
 def watch(name: str, then: Callable[[ModuleType], None]) -> ModuleSpec | None:
@@ -52,10 +59,28 @@ def use_leased_port(rendezvous: Any) -> None:
     """
     create = rendezvous._create_c10d_store
 
-    def create_at_leased_port(hostname: str, port: int, *arguments: object, **options: object) -> object:
+    def create_at_leased_port(hostname: str, port: int, rank: int, *arguments: object, **options: object) -> object:
         leased = env.TRITON_DIST_MASTER_PORT.get()
         if leased is not None and not rendezvous._torchelastic_use_agent_store():
             hostname, port = "127.0.0.1", leased
-        return create(hostname, port, *arguments, **options)
+            if rank != 0:
+                _wait_for_listener(hostname, port)
+        return create(hostname, port, rank, *arguments, **options)
 
     rendezvous._create_c10d_store = create_at_leased_port
+
+
+def _wait_for_listener(hostname: str, port: int) -> None:
+    """Waits until somebody listens at `port`, for a few seconds at most.
+
+    Processes that start together find rank 0 not listening yet as often as not, and torch's store then waits between a
+    quarter and three quarters of a second before it tries again.
+    """
+    deadline = time.monotonic() + _TIME_TO_LISTEN
+    pause = _SHORTEST_PAUSE
+    while time.monotonic() < deadline:
+        with socket.socket() as attempt:
+            if attempt.connect_ex((hostname, port)) == 0:
+                return
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
