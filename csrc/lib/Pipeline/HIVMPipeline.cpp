@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tdist/Conversion/Passes.h"
+#include "tdist/Conversion/Soc.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -12,7 +13,9 @@
 using namespace mlir;
 
 void tdist::buildHIVMPipeline(OpPassManager &manager, StringRef soc) {
-  manager.addPass(createRebasePointers());
+  // There, no pointer can be the result of a call.
+  if (socGeneration(soc) != SocGeneration::ascend950)
+    manager.addPass(createRebasePointers());
   manager.addPass(createConvertExternToHIVM({.soc = soc.str()}));
 }
 

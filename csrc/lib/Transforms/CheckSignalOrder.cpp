@@ -41,10 +41,13 @@ std::optional<int64_t> flagOf(Operation *op) {
 
 bool isNamed(Operation *op, StringRef name) { return op->getName().getStringRef() == name; }
 
-/// The device function that is called, without the ending for the core; empty for other ops.
+/// The device function that is called, without the ending for the core and the prefix that
+/// functions without pointers have; empty for other ops.
 StringRef callee(Operation *op) {
   auto call = dyn_cast<func::CallOp>(op);
-  return call ? call.getCallee().split('.').first : StringRef();
+  StringRef name = call ? call.getCallee().split('.').first : StringRef();
+  name.consume_front("_mlir_ciface_");
+  return name;
 }
 
 /// Whether another PE, or another core, can notice the call.

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "mlir/IR/Value.h"
+#include "mlir/IR/Builders.h"
 
 namespace tdist {
 
@@ -16,6 +16,10 @@ mlir::Value pointedTo(mlir::Value address);
 
 /// The memref that `view` lies in: the kernel's argument, or what a pointer was made of.
 mlir::Value bufferOf(mlir::Value view);
+
+/// The address of `view` in bytes, offset and all, as an i64. Null when its layout is not one that
+/// the front end makes.
+mlir::Value addressOf(mlir::OpBuilder &builder, mlir::Location location, mlir::Value view);
 
 /// Erases the ops that made `address`, as far as nothing else uses them.
 void eraseUnusedAddress(mlir::Value address);

@@ -87,6 +87,17 @@ void tdist::createCoreMeeting(OpBuilder &builder, Location location) {
   createFlagOp(builder, location, wait, "VECTOR", "PIPE_FIX", allAreHere);
 }
 
+std::optional<int64_t> tdist::takenFlag(Operation *op) {
+  if (!op->getName().getStringRef().starts_with("hivm.hir.sync_block_"))
+    return std::nullopt;
+  auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
+  for (const StringRef name : {"static_flag_id", "flag_id"})
+    if (auto flag = properties ? properties.getAs<IntegerAttr>(name) : IntegerAttr())
+      if (flag.getInt() == vectorsAreHere || flag.getInt() == allAreHere)
+        return flag.getInt();
+  return std::nullopt;
+}
+
 Value tdist::createSubBlockIndex(OpBuilder &builder, Location location) {
   OperationState state(location, "hivm.hir.get_sub_block_idx");
   state.addTypes(builder.getI64Type());

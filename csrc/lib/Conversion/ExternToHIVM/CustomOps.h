@@ -8,6 +8,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <optional>
+
 namespace tdist {
 
 /// Which cores of an AI core run an op.
@@ -37,6 +39,9 @@ void createPipeBarrier(mlir::OpBuilder &builder, mlir::Location location);
 
 /// Lets the cube core and both vector cores of a mixed kernel wait until all of them are here.
 void createCoreMeeting(mlir::OpBuilder &builder, mlir::Location location);
+
+/// The flag that `op` sets or waits for, if it is one of those.
+std::optional<int64_t> takenFlag(mlir::Operation *op);
 
 /// Which of the vector cores of an AI core this is, i64.
 mlir::Value createSubBlockIndex(mlir::OpBuilder &builder, mlir::Location location);

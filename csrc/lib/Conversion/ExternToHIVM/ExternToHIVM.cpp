@@ -8,11 +8,14 @@
 #include "CustomOps.h"
 
 #include "tdist/Conversion/ExternCall.h"
+#include "tdist/Conversion/HIVMDialect.h"
 #include "tdist/Conversion/Passes.h"
 #include "tdist/Conversion/Soc.h"
+#include "tdist/Conversion/SourceLocation.h"
 #include "tdist/Conversion/VectorCoreDifference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -52,9 +55,12 @@ public:
     const tdist::VectorCoreDifference difference(function);
     for (const ExternCall &call : calls) {
       commonOps[call.op] = commonOp(call.op, difference);
+      hasEffects |= hasEffect(call);
       if (difference.isApart(call.op))
         apart.insert(call.op);
     }
+    if (failed(checkFlags()))
+      return failure();
     // All calls are looked at, so that a kernel with two mistakes shows both.
     bool isRight = true;
     for (const ExternCall &call : calls)
@@ -74,9 +80,9 @@ private:
     if (name == "sub_vec_num")
       return convertSubVecNum(call);
     if (name == "my_pe" || name == "n_pes")
-      return ask(call, {}, /*isPure=*/true);
+      return ask(call, {});
     if (name == "team_my_pe" || name == "team_n_pes")
-      return ask(call, {call.op->getOperand(0)}, /*isPure=*/true);
+      return ask(call, {call.op->getOperand(0)});
     if (name.starts_with("notify_"))
       return convertNotify(call);
     if (name.starts_with("wait_"))
@@ -87,13 +93,39 @@ private:
       return convertSignalOp(call);
     if (name == "int_p")
       return convertIntP(call);
+    if ((name == "delta" || name == "zero") && byAddress())
+      return callFunction(call);
     if (name.starts_with("putmem") || name.starts_with("getmem"))
       return convertCopy(call, name);
     if (name == "barrier_all_vec")
       return order(call, "aclshmemx_barrier_all_vec", Cores::vector);
     if (name == "barrier_all" || name == "quiet" || name == "fence")
       return order(call, ("aclshmem_" + name).str(), everywhere());
-    return call.error() << "'" << call.symbol << "' is not available on NPUs";
+    return call.error() << "'" << call.symbol << "' is not available on " << socName;
+  }
+
+  /// Whether it does something that others can notice.
+  static bool hasEffect(const ExternCall &call) {
+    const StringRef name = call.symbol;
+    return !call.isPure && !name.starts_with("tdist_wait_") && name != "tdist_signal_wait_until" &&
+           name != "tdist_delta" && name != "tdist_zero";
+  }
+
+  /// The flags that cores meet with must not be the kernel's own.
+  LogicalResult checkFlags() {
+    if (!isMixed || commonOps.empty())
+      return success();
+    const WalkResult result = function.walk([](Operation *op) {
+      const std::optional<int64_t> flag = tdist::takenFlag(op);
+      if (!flag)
+        return WalkResult::advance();
+      emitError(tdist::kernelLocation(op->getLoc()))
+          << "event_id is " << *flag
+          << ", which kernels with tl.dot and distributed operations use "
+          << "themselves: choose another one";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
   }
 
   Cores everywhere() const { return isMixed ? Cores::cubeAndVector : Cores::vector; }
@@ -161,16 +193,62 @@ private:
   }
 
   /// A question that reads no memory of the kernel, on all cores.
-  LogicalResult ask(const ExternCall &call, SmallVector<Value> operands, bool isPure) {
-    OpBuilder builder(call.op);
+  LogicalResult ask(const ExternCall &call, SmallVector<Value> operands) {
     const StringRef name = call.symbol.drop_front(StringRef("tdist_").size());
-    return replace(call, tdist::createCustomOp(builder, call.op->getLoc(),
-                                               {.symbol = ("aclshmem_" + name).str(),
-                                                .operands = std::move(operands),
-                                                .result = call.op->getResult(0).getType(),
-                                                .cores = everywhere(),
-                                                .isPure = isPure})
-                             ->getResult(0));
+    DeviceCall device{.symbol = ("aclshmem_" + name).str(),
+                      .operands = std::move(operands),
+                      .result = call.op->getResult(0).getType(),
+                      .cores = everywhere(),
+                      .isPure = true};
+    if (byAddress())
+      return callFunction(call, "_mlir_ciface_" + device.symbol, std::move(device.operands));
+    OpBuilder builder(call.op);
+    return replace(call, tdist::createCustomOp(builder, call.op->getLoc(), device)->getResult(0));
+  }
+
+  /// The compiler for this generation aborts on a hivm.hir.custom with a result, but compiles calls
+  /// of functions that take addresses for pointers.
+  bool byAddress() const { return soc == SocGeneration::ascend950; }
+
+  LogicalResult callFunction(const ExternCall &call, StringRef name, SmallVector<Value> operands) {
+    if (isMixed && hasEffects)
+      return call.error()
+             << "a kernel with tl.dot cannot both signal or copy and use the result of a "
+             << "call (" << call.symbol.drop_front(call.isOurs() ? 6 : 0) << ") on " << socName
+             << ": AscendNPU-IR does not compile such a call for both kinds "
+             << "of cores; do the one in a kernel without tl.dot";
+    MLIRContext *context = function.getContext();
+    auto module = function->getParentOfType<ModuleOp>();
+    const FunctionType type =
+        FunctionType::get(context, ValueRange(operands).getTypes(), call.op->getResultTypes());
+    auto declared = module.lookupSymbol<func::FuncOp>(name);
+    if (declared && declared.getFunctionType() != type)
+      return call.error() << "extern function '" << call.symbol << "' is called as " << type
+                          << " here, and as " << declared.getFunctionType()
+                          << " elsewhere in this kernel";
+    if (!declared) {
+      OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+      auto made = top.create<func::FuncOp>(call.op->getLoc(), name, type);
+      made.setPrivate();
+      made->setAttr("hivm.func_core_type",
+                    tdist::VerbatimAttr::get(context, "func_core_type<AIC_OR_AIV>"));
+    }
+    OpBuilder builder(call.op);
+    return replace(
+        call,
+        builder.create<func::CallOp>(call.op->getLoc(), name, call.op->getResultTypes(), operands)
+            .getResult(0));
+  }
+
+  /// The same with the operands as they are, but for addresses, which have lost their offsets.
+  LogicalResult callFunction(const ExternCall &call) {
+    OpBuilder builder(call.op);
+    SmallVector<Value> operands;
+    for (Value operand : call.op->getOperands()) {
+      Value pointer = operand.getType().isInteger(64) ? tdist::pointedTo(operand) : Value();
+      operands.push_back(pointer ? tdist::addressOf(builder, call.op->getLoc(), pointer) : operand);
+    }
+    return callFunction(call, call.symbol, std::move(operands));
   }
 
   LogicalResult convertNotify(const ExternCall &call) {
@@ -202,6 +280,8 @@ private:
   }
 
   LogicalResult convertWait(const ExternCall &call) {
+    if (byAddress())
+      return callFunction(call);
     Value word = view(call, 0);
     if (!word)
       return failure();
@@ -221,6 +301,8 @@ private:
   }
 
   LogicalResult convertSignalWaitUntil(const ExternCall &call) {
+    if (byAddress())
+      return callFunction(call);
     Value word = view(call, 0);
     if (!word)
       return failure();
@@ -304,6 +386,8 @@ private:
     }
     if (call.op->use_empty())
       return call.isPure ? replace(call, {}) : act(call, std::move(device), After::allCores);
+    if (byAddress())
+      return callFunction(call);
     device.result = call.op->getResult(0).getType();
     OpBuilder builder(call.op);
     return replace(call, tdist::createCustomOp(builder, call.op->getLoc(), device)->getResult(0));
@@ -372,6 +456,7 @@ private:
   SocGeneration soc;
   StringRef socName;
   bool isMixed;
+  bool hasEffects = false;
   llvm::DenseSet<Operation *> apart; // calls that each vector core makes for itself
   llvm::DenseMap<Operation *, Operation *> commonOps;
   // Loops and conditions of one core, before and after which all cores have met.
