@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from .conftest import Suite
@@ -142,3 +144,10 @@ def test_an_unusable_lease_directory_is_one_clear_line(suite: Suite) -> None:
     assert lines[0].startswith(f"dist_test: the lease directory {suite.leases} cannot be used (Not a directory")
     assert lines[0].endswith("or set TRITON_DIST_LEASE_DIR to a directory that is")
     suite.check_nothing_left(0.5)
+
+
+def test_help_tells_each_default(pytestconfig: pytest.Config) -> None:
+    parser: Any = pytestconfig._parser
+    options = {name: option for option in parser.getgroup("triton-dist").options for name in option.names()}
+    assert len(options) >= 10
+    assert [name for name, option in options.items() if "Default: " not in option.attrs()["help"]] == []

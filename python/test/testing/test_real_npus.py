@@ -309,6 +309,80 @@ def test_workers_of_xdist_share_what_their_controller_found(host: Host, suite: S
     alone.stdout.fnmatch_lines(["NPUs: 6 (Ascend910B3): 0-4,7", f"  {BUSY}", f"  {UNHEALTHY}"])
 
 
+WARM = """
+import os
+import pytest
+from triton_dist.testing.leases.directory import LeaseDirectory
+from triton_dist.testing.leases.line import in_line
+from triton_dist.testing.leases.pool import NpuPool
+from triton_dist.testing import choice
+
+def note(rank, world_size, name):
+    with open(f"{name}.{rank}", "w") as file:
+        file.write(f"{os.getpid()} {os.environ['ASCEND_RT_VISIBLE_DEVICES']} {os.environ['TRITON_DIST_MASTER_PORT']}")
+
+def run(dist_test, name, world_size=2):
+    dist_test(note, world_size=world_size, backend="gloo", args=(os.path.join(os.path.dirname(__file__), name),))
+
+def test_1_first(dist_test):
+    run(dist_test, "first")
+
+def test_2_second(dist_test):
+    run(dist_test, "second")
+
+def test_3_larger(dist_test):
+    # All that there are: idle ranks have two of them.
+    run(dist_test, "larger", 6)
+
+def test_4_others():
+    # Of another run, say: it waits for all, which idle ranks have.
+    pool = NpuPool(choice.choose(choice.Wish.of("auto"), allow_busy=False).inventory, LeaseDirectory.of_this_host())
+    assert len(pool.free()) == 0
+    pool.acquire(6).release()
+
+def test_5_anew(dist_test):
+    run(dist_test, "anew", 6)
+
+@pytest.mark.dist(fresh=True)
+def test_6_fresh(dist_test):
+    run(dist_test, "fresh", 6)
+
+def fails(rank, world_size):
+    assert rank
+
+def test_7_fails(dist_test):
+    run(dist_test, "before", 2)
+    dist_test(fails, backend="gloo")
+
+def test_8_after(dist_test):
+    run(dist_test, "after", 2)
+"""
+
+
+def test_idle_ranks_keep_their_npus_until_somebody_waits_for_them(host: Host, suite: Suite) -> None:
+    suite.write("test_warm.py", WARM)
+    result = suite.run()
+    result.assert_outcomes(passed=7, failed=1)
+
+    def ranks(name: str) -> list[list[str]]:
+        files = sorted(suite.path.glob(f"{name}.*"))
+        return [file.read_text().split() for file in files]
+
+    def pids(name: str) -> set[str]:
+        return {pid for pid, _, _ in ranks(name)}
+
+    first, second = ranks("first"), ranks("second")
+    # The same processes on the same NPUs, as the same ranks; a port of its own for each test.
+    assert [rank[:2] for rank in first] == [rank[:2] for rank in second]
+    assert len({rank[2] for rank in (*first, *second)}) == 2
+    assert len(pids("larger")) == 6
+    assert not pids("larger") & pids("second")
+    assert not pids("anew") & pids("larger")
+    assert not pids("fresh") & pids("anew")
+    assert len(pids("before")) == 2
+    assert not pids("after") & pids("before")
+
+
 HANG = """
 import os, time
 
@@ -391,3 +465,56 @@ def test_a_wish_that_cannot_be_had_ends_the_run_before_it_begins(host: Host, sui
     result = suite.run("--npus=0,9")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines(["ERROR: --npus=0,9: NPU 9 is not here; this process sees 0-7"])
+
+
+# ------------------------------------------------------------------------------------- endpoints
+
+SHMEM = """
+import os
+
+class InitAttr:
+    ip_port = ""
+
+def aclshmem_init(attributes):
+    print(attributes.ip_port or os.environ["SHMEM_UID_SESSION_ID"])
+    return 0
+
+def aclshmem_get_unique_id():
+    print(os.environ["SHMEM_UID_SESSION_ID"])
+"""
+MEETS = """
+import os, sys
+import shmem as ash
+
+for text in sys.argv[1:]:
+    attributes = ash.InitAttr()
+    attributes.ip_port = text
+    assert ash.aclshmem_init(attributes) == 0
+os.environ["SHMEM_UID_SESSION_ID"] = "localhost:8888"
+ash.aclshmem_get_unique_id()
+os.environ["SHMEM_UID_SESSION_ID"] = "192.168.1.100:8888"
+ash.aclshmem_init(ash.InitAttr())
+"""
+
+
+@pytest.mark.parametrize("leased", [True, False])
+def test_in_a_lease_aclshmem_meets_at_a_port_of_it_where_code_names_the_loopback(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leased: bool
+) -> None:
+    """With a module that stands for the real one."""
+    (tmp_path / "shmem.py").write_text(SHMEM)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    lease = pool().acquire(1)
+    assert lease.environ()["TRITON_DIST_SHMEM_PORT"] == str(lease.shmem_port)
+    assert lease.shmem_port != lease.port
+    if leased:
+        monkeypatch.setenv("TRITON_DIST_SHMEM_PORT", str(lease.shmem_port))
+    named = ["tcp://127.0.0.1:8666", "tcp6://[::1]:8666", "tcp://10.0.0.1:8666", "tcp://127.0.0.1:0", "nonsense"]
+    done = subprocess.run(
+        [sys.executable, "-c", MEETS, *named], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    port = lease.shmem_port if leased else 8666
+    met = [f"tcp://127.0.0.1:{port}", f"tcp6://[::1]:{port}", *named[2:]]
+    assert done.stdout.split() == [*met, f"localhost:{port if leased else 8888}", "192.168.1.100:8888"]
+    lease.release()

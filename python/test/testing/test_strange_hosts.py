@@ -64,6 +64,21 @@ def test_without_a_loopback(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> No
     )
 
 
+def test_without_a_place_for_what_is_built(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite.write(
+        "test_it.py", "def never(rank, world_size): pass\ndef test_it(dist_test): dist_test(never, world_size=1)\n"
+    )
+    monkeypatch.setenv("TRITON_DIST_CACHE_DIR", "/proc/no/such/place")
+    result = suite.run("--color=no")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "rank 0 of 1: RuntimeError: torch has no device npu: cannot build the torch device into "
+            "/proc/no/such/place/*: make it writable, or name another directory in TRITON_DIST_CACHE_DIR"
+        ]
+    )
+
+
 def test_a_zygote_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/not/there/python")
     with pytest.raises(ZygoteError, match=r"the process that starts ranks cannot be started: .*'/not/there/python'$"):

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# What has been reported in this process, for those whose standard error nobody reads.
+said: list[str] = []
+
 
 @contextmanager
 def reported(consequence: str) -> Iterator[None]:
@@ -14,4 +17,5 @@ def reported(consequence: str) -> Iterator[None]:
         yield
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
-        print(f"triton-dist: {consequence}: {text}", file=sys.stderr, flush=True)
+        said.append(f"{consequence}: {text}")
+        print(f"triton-dist: {said[-1]}", file=sys.stderr, flush=True)

@@ -113,6 +113,14 @@ TRITON_DIST_MASTER_PORT = _ours(
     meaning="Port that comes with a lease; torch.distributed's rendezvous uses it instead of the one that the code "
     "names.",
 )
+TRITON_DIST_SHMEM_PORT = _ours(
+    "TRITON_DIST_SHMEM_PORT",
+    kinds.PORT,
+    acts_on=HARDWARE,
+    since="0.1.0",
+    note="Within a lease, ranks on simulated NPUs meet without a port.",
+    meaning="Port that comes with a lease; aclshmem's ranks meet there where code names an address on the loopback.",
+)
 TRITON_DIST_DEVICE_DIR = _ours(
     "TRITON_DIST_DEVICE_DIR",
     kinds.DIRECTORY,

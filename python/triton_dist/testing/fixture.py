@@ -28,7 +28,7 @@ from triton_dist.testing.ranks import coverage_data, modules, rewriting
 from triton_dist.testing.ranks.client import ZygoteError
 from triton_dist.testing.ranks.job import MOST_RANKS, Job
 from triton_dist.testing.ranks.record import JobRecord
-from triton_dist.testing.ranks.task import Task, TaskError, module_names, pickled_call
+from triton_dist.testing.ranks.task import Task, TaskError, lasting_key, module_names, pickled_call
 from triton_dist.testing.report import RanksFailed, judge, sections, what_to_debug
 from triton_dist.testing.usage import record_use
 
@@ -104,13 +104,22 @@ class DistTest:
     ) -> None:
         __tracebackhide__ = True
         zygote = self._session.ready_zygote()
-        lease = self._session.pool.acquire(world_size, self._session.check_parent, self._item.name)
+        warm = self._session.warm_ranks and not marker.fresh
+        key = lasting_key(env.child_environ(**_defaults())) if warm else ""
+        lease = self._session.lease(zygote, world_size, key, self._item.name)
         try:
             environ = rank_environ(world_size, lease, self._session.pool.inventory.environ(lease.npus))
             task = self._task(fn, call, world_size, backend, environ)
             captured = self._item.config.getoption("capture") != "no"
-            warm = self._session.warm_ranks and not marker.fresh
-            job = Job(zygote, lease, task, captured=captured, warm=warm, terminal=terminal.of(self._item.config))
+            job = Job(
+                zygote,
+                lease,
+                task,
+                captured=captured,
+                warm=warm,
+                bound=self._session.binds_ranks,
+                terminal=terminal.of(self._item.config),
+            )
             try:
                 job.run(
                     time_limits.limited(self._item, marker.timeout, chosen=marker.chose_timeout),
@@ -124,7 +133,7 @@ class DistTest:
                 self._show_output(job.record)
         finally:
             lease.release()
-        self._judge(job.record)
+        self._judge(job.record, [rank.pid for rank in job.record.ranks if rank.pid is not None])
 
     def _run_on_nodes(
         self, fn: Callable[..., object], call: bytes, world_size: int, nodes: int, backend: str, marker: MarkerArguments
@@ -156,31 +165,30 @@ class DistTest:
                     for record in job.record.ranks:
                         sys.stdout.write(record.stdout)
                         sys.stderr.write(record.stderr)
-        self._judge(job.record)
+        self._judge(job.record, [])
 
     def _show_output(self, record: JobRecord) -> None:
         for name, text in sections(record):
             self._item.add_report_section("call", name, text)
 
-    def _judge(self, record: JobRecord) -> None:
+    def _judge(self, record: JobRecord, pids: Sequence[int]) -> None:
+        """Does what the ranks did, after all that is known of a failure has been kept; `pids`: those on this host."""
         __tracebackhide__ = True
         try:
             judge(record)
         except RanksFailed as error:
-            self._keep_artifacts(error)
+            self._keep_artifacts(error, pids)
             rank = terminal.debugged_rank(self._item.config)
             if rank is not None and (advice := what_to_debug(error, rank)):
                 error.msg = f"{error.msg}\n{advice}"
             raise
 
-    def _keep_artifacts(self, error: RanksFailed) -> None:
+    def _keep_artifacts(self, error: RanksFailed, pids: Sequence[int]) -> None:
         directory: str | None = self._item.config.getoption("--dist-artifacts")
         if directory is None:
             return
         # After a time-out it has been asked for already, while the ranks were there.
-        more = error.record.hardware or hardware_texts(
-            [rank.pid for rank in error.record.ranks if rank.pid is not None]
-        )
+        more = error.record.hardware or hardware_texts(pids)
         path = self._item.config.invocation_params.dir / directory
         try:
             folder = artifacts.write(path, self._item.nodeid, str(error), error.record, more)
@@ -214,14 +222,8 @@ class DistTest:
 
 def rank_environ(world_size: int, lease: Lease, npus: dict[str, str]) -> dict[str, str]:
     """The environment of the ranks on a lease, apart from their numbers."""
-    defaults: dict[str, object] = {}
-    if not env.OMP_NUM_THREADS.is_set():
-        defaults["OMP_NUM_THREADS"] = 1
-    if not env.GLOO_SOCKET_IFNAME.is_set():
-        # gloo would ask for the address of the host's name, which in a container often has none.
-        defaults["GLOO_SOCKET_IFNAME"] = "lo"
     return env.child_environ(
-        **defaults,
+        **_defaults(),
         **npus,
         WORLD_SIZE=world_size,
         LOCAL_WORLD_SIZE=world_size,
@@ -229,6 +231,17 @@ def rank_environ(world_size: int, lease: Lease, npus: dict[str, str]) -> dict[st
         MASTER_PORT=lease.port,
         **lease.environ(),
     )
+
+
+def _defaults() -> dict[str, object]:
+    """Variables that ranks have on every lease, where the user has not set them."""
+    defaults: dict[str, object] = {}
+    if not env.OMP_NUM_THREADS.is_set():
+        defaults["OMP_NUM_THREADS"] = 1
+    if not env.GLOO_SOCKET_IFNAME.is_set():
+        # gloo would ask for the address of the host's name, which in a container often has none.
+        defaults["GLOO_SOCKET_IFNAME"] = "lo"
+    return defaults
 
 
 @contextmanager

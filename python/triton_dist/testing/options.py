@@ -31,12 +31,12 @@ def add_options(parser: pytest.Parser) -> None:
         default="auto",
         help="the NPUs that tests share: auto (all that the host has; simulated ones where there are none), COUNT of "
         "these, a LIST such as 0,2,5-7 of the numbers that `python -m triton_dist npus` shows, or sim:COUNT simulated "
-        "ones. How many are simulated by default: TRITON_DIST_SIM_NPUS, else 8.",
+        "ones. Default: auto. How many are simulated by default: TRITON_DIST_SIM_NPUS, else 8.",
     )
     group.addoption(
         "--allow-busy-npus",
         action="store_true",
-        help="use NPUs that other programs are on, too.",
+        help="use NPUs that other programs are on, too. Default: they are skipped.",
     )
     group.addoption(
         "--dist-timeout",
@@ -52,7 +52,7 @@ def add_options(parser: pytest.Parser) -> None:
         default=False,
         help="simulated NPUs make late, in random order, what the rules allow to be late: stores before a signal, "
         "copies with nbi before a quiet, programs and launches; fresh symmetric memory is poisoned. "
-        "The same as TRITON_DIST_SIM_STRICT=1.",
+        "The same as TRITON_DIST_SIM_STRICT=1. Default: off.",
     )
     group.addoption(
         "--sim-seed",
@@ -65,7 +65,8 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--no-warm-ranks",
         action="store_true",
-        help="start the processes of each test's ranks anew, instead of keeping them for the next test that fits.",
+        help="start the processes of each test's ranks anew, instead of keeping them for the next test that fits. "
+        "Default: they are kept.",
     )
     group.addoption(
         "--pdb-rank",
@@ -79,7 +80,7 @@ def add_options(parser: pytest.Parser) -> None:
         metavar="DIR",
         default=None,
         help="a directory for all that is known of failed multi-rank tests: output and stacks of every rank, in full; "
-        "on real NPUs also what npu-smi and CANN's logs say.",
+        "on real NPUs also what npu-smi and CANN's logs say. Default: nothing is kept.",
     )
     group.addoption(
         "--dist-hosts",

@@ -92,7 +92,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # Several nodes start ranks of their own.
     items = [item for item in session.items if not is_for_several_nodes(item)]
     ours = any(map(_uses_our_fixture, items))
-    if ours or (any(map(npus_wanted, items)) and _session(config).warm_ranks):
+    if ours or (any(map(npus_wanted, items)) and _session(config).forks_spawned):
         # Its imports go on while other tests run. If it does not start, the test that wants it says so.
         with suppress(RuntimeError):
             _session(config).start_zygote()

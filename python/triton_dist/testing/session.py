@@ -10,7 +10,7 @@ from triton_dist import env
 from triton_dist.compiler import scratch
 from triton_dist.runtime import backend
 from triton_dist.testing.leases.directory import LeaseDirectory
-from triton_dist.testing.leases.pool import NpuPool
+from triton_dist.testing.leases.pool import Lease, NpuPool
 from triton_dist.testing.options import inventory
 from triton_dist.testing.ranks.client import ZygoteClient
 
@@ -28,7 +28,7 @@ class DistSession:
     def __init__(self, config: pytest.Config) -> None:
         worker = getattr(config, "workerinput", {}).get("workerid", "")
         self.pool = NpuPool(inventory(config), LeaseDirectory.of_this_host(), worker)
-        self._keeps_ranks = backend.active() == "sim" and not config.getoption("--no-warm-ranks")
+        self._keeps_ranks = not config.getoption("--no-warm-ranks")
         # What ranks of a killed run were compiling.
         scratch.sweep()
         self._zygote: ZygoteClient | None = None
@@ -38,12 +38,36 @@ class DistSession:
 
     @property
     def warm_ranks(self) -> bool:
-        """Whether rank processes are kept between tests, and forked where a suite spawns them itself.
+        """Whether rank processes are kept between tests.
 
-        Not on real NPUs: a process that has initialised its NPU is bound to it. Nor in the strict mode, which a test
-        may switch on for itself: its seed counts from the beginning of a process.
+        Not in the strict mode, which a test may switch on for itself: its seed counts from the beginning of a process.
         """
         return self._keeps_ranks and not env.TRITON_DIST_SIM_STRICT.get()
+
+    @property
+    def forks_spawned(self) -> bool:
+        """Whether ranks that a suite spawns itself are forked, with their imports done; not on real NPUs."""
+        return self.warm_ranks and not self.binds_ranks
+
+    @property
+    def binds_ranks(self) -> bool:
+        """Whether a rank process that has initialised its NPU can have no other any more, as on real ones."""
+        return backend.active() != "sim"
+
+    def lease(self, zygote: ZygoteClient, count: int, key: str, test: str) -> Lease:
+        """NPUs for a test: of idle ranks that are bound to theirs and fit, else whichever can be had.
+
+        Args:
+            zygote: what keeps the ranks.
+            key: what these must have been started with; "" for none.
+
+        Raises:
+            LeaseError, ZygoteError: there is no lease, or no zygote.
+        """
+        adopted = zygote.adopt(key, count) if key and self.binds_ranks else None
+        if adopted is not None:
+            return self.pool.take_over(*adopted, test)
+        return self.pool.acquire(count, self.check_parent, test)
 
     def start_zygote(self) -> ZygoteClient:
         """A zygote that is alive, though not ready perhaps."""

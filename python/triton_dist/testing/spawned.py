@@ -115,7 +115,7 @@ class SpawnedRanks:
 
     def _quick_spawn(self) -> QuickSpawn | None:
         """A quick way to spawn ranks; None where it is not wanted, or not known to be safe, as on real NPUs."""
-        if not self._session.warm_ranks:
+        if not self._session.forks_spawned:
             return None
         try:
             return QuickSpawn(self._session.ready_zygote())

@@ -8,7 +8,12 @@ from typing import Any
 from triton_dist import env
 
 # What the pytest plugin gives to the ranks of a test along with the NPUs that it has leased for them.
-_OF_A_LEASE = (env.TRITON_DIST_SESSION, env.TRITON_DIST_MASTER_PORT, env.TRITON_DIST_SIM_NPUS)
+_OF_A_LEASE = (
+    env.TRITON_DIST_SESSION,
+    env.TRITON_DIST_MASTER_PORT,
+    env.TRITON_DIST_SHMEM_PORT,
+    env.TRITON_DIST_SIM_NPUS,
+)
 
 DEFAULT = "default"
 PROCESS = "process environment"

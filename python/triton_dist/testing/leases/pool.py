@@ -31,17 +31,19 @@ class Lease:
     Attributes:
         npus: the numbers of the NPUs, ascending.
         session: the rendezvous name, known to nobody else.
-        port: a TCP port that no other lease of the host has.
+        port: a TCP port that no other lease of the host has, for torch.distributed.
+        shmem_port: another one, for aclshmem on real NPUs; None where NPUs are simulated.
         since: when the lease began, on the host's monotonic clock, in seconds.
         fds: the descriptors that hold the lease. Every process that can touch the NPUs must have them open: the
             lease ends when the last of these processes has closed them.
-        ticket: its place in the order of requests; smaller than those of all that came later.
+        ticket: its place in the order of requests; smaller than those of all that came later; -1 if it was in no line.
         released: whether this process has given up its share.
     """
 
     npus: tuple[int, ...]
     session: str
     port: int
+    shmem_port: int | None
     since: float
     fds: tuple[int, ...]
     ticket: int
@@ -51,7 +53,8 @@ class Lease:
 
     def environ(self) -> dict[str, str]:
         """The variables by which ranks find each other and nobody else, wherever their code says they meet."""
-        return {"TRITON_DIST_SESSION": self.session, "TRITON_DIST_MASTER_PORT": str(self.port)}
+        environ = {"TRITON_DIST_SESSION": self.session, "TRITON_DIST_MASTER_PORT": str(self.port)}
+        return environ if self.shmem_port is None else {**environ, "TRITON_DIST_SHMEM_PORT": str(self.shmem_port)}
 
     def suspect(self, reason: str) -> None:
         """Has real NPUs looked at before the next test gets them: something hung on them, or was killed.
@@ -116,6 +119,23 @@ class NpuPool:
             place.leave()
         return self._lease(taken, place.request.ticket)
 
+    def take_over(self, npus: tuple[int, ...], fds: Iterable[int], test: str = "") -> Lease:
+        """A lease of NPUs that an earlier one of this user has left to processes which still hold them.
+
+        Args:
+            npus, fds: of that lease.
+            test: the name of the test, for people who look who has what.
+
+        Raises:
+            LeaseError: ports or the lease directory cannot be used.
+        """
+        fd, *rest = fds
+        _close(rest)
+        holder = Party.here(self._worker, test)
+        lease = self._lease(_Taken(npus, fd, holder), ticket=-1)
+        self._holdings.write(fd, npus, Holding(holder, "held"))
+        return lease
+
     def free(self) -> frozenset[int]:
         """The NPUs that nobody holds now."""
         return self._holdings.free(self.inventory.npus)
@@ -165,17 +185,21 @@ class NpuPool:
             return {} if fd is None else _Taken(chosen, fd, holder)
 
     def _lease(self, taken: _Taken, ticket: int) -> Lease:
+        claims: list[tuple[int, int]] = []
         try:
-            port, claim = claim_port(min(taken.npus))
+            for _ in range(2 if self.inventory.kind == "npu" else 1):
+                claims.append(claim_port(min(taken.npus)))
         except BaseException:
-            os.close(taken.fd)
+            _close([taken.fd, *(claim for _, claim in claims)])
             raise
+        (port, _), *more = claims
         return Lease(
             npus=taken.npus,
             session=new_session(),
             port=port,
+            shmem_port=more[0][0] if more else None,
             since=taken.holder.since,
-            fds=(taken.fd, claim),
+            fds=(taken.fd, *(claim for _, claim in claims)),
             ticket=ticket,
             _write=lambda state, reason: self._holdings.write(
                 taken.fd, taken.npus, Holding(taken.holder, state, reason)

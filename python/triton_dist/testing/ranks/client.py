@@ -168,8 +168,34 @@ class ZygoteClient:
         self._jobs += 1
         return self._jobs
 
+    def adopt(self, key: str, count: int) -> tuple[tuple[int, ...], list[int]] | None:
+        """Takes over real NPUs from `count` idle ranks that are bound to them; None if there are no such ranks.
+
+        The ranks are kept for this process's next job, which must be on these NPUs.
+
+        Returns:
+            The numbers of the NPUs, and the descriptors that hold them.
+
+        Raises:
+            ZygoteError: the zygote is gone.
+        """
+        self.channel.send({"do": "adopt", "job": 0, "key": key, "count": count})
+        while (received := self._receive()) is not None:
+            message, fds = received
+            if message["is"] == "adopted":
+                return (tuple(message["npus"]), fds) if message["npus"] else None
+        raise ZygoteError(self.describe_end())
+
     def start_rank(
-        self, job: int, rank: int, key: str, fds: Sequence[int], *, keep: bool, spawned: bool = False
+        self,
+        job: int,
+        rank: int,
+        key: str,
+        fds: Sequence[int],
+        *,
+        keep: bool,
+        spawned: bool = False,
+        npus: Sequence[int] = (),
     ) -> None:
         """Asks for rank `rank` of `job` with copies of `fds`; {"is": "started"} or the end of the channel answers.
 
@@ -177,12 +203,18 @@ class ZygoteClient:
             key: stands for all that a rank cannot change any more: only one that had the same is used again.
             keep: use one that has been kept, if there is one, and keep it for others afterwards.
             spawned: start what `quick_spawn` makes of it.
+            npus: the real ones of the job, which its processes are bound to.
         """
         told = {"do": "start", "job": job, "rank": rank, "key": key, "keep": keep, "spawned": spawned}
+        told["npus"] = list(npus)
         self.channel.send(told, fds)
 
     def receive(self) -> Message | None:
         """The zygote's next message; waits for it. None if the zygote is gone."""
+        received = self._receive()
+        return None if received is None else received[0]
+
+    def _receive(self) -> tuple[Message, list[int]] | None:
         received = self.channel.receive()
         if received is None:
             self._lost = True
@@ -194,7 +226,7 @@ class ZygoteClient:
             self.statuses[message["job"], message["rank"]] = message["status"]
         elif message["is"] == "ended":
             self.statuses = {key: status for key, status in self.statuses.items() if key[0] != message["job"]}
-        return message
+        return received
 
     def end_job(self, job: int, on_message: Callable[[Message], None]) -> None:
         """Ends every process that descends from the job's ranks, and returns when none is left.

@@ -14,7 +14,7 @@ from triton_dist.testing.ranks.client import ZygoteClient
 from triton_dist.testing.ranks.inquiry import explain
 from triton_dist.testing.ranks.rank import Descriptors
 from triton_dist.testing.ranks.record import JobRecord, RankRecord
-from triton_dist.testing.ranks.task import Task
+from triton_dist.testing.ranks.task import Task, lasting_key
 from triton_dist.testing.ranks.wire import (
     MOST_DESCRIPTORS,
     Channel,
@@ -59,11 +59,13 @@ class Job:
         *,
         captured: bool,
         warm: bool,
+        bound: bool = False,
         terminal: Terminal | None = None,
     ) -> None:
         """Args:
         captured: keep the ranks' output in the record, instead of writing it where pytest's own goes.
         warm: take ranks that other tests have had, and leave them to others again.
+        bound: a rank cannot have other NPUs afterwards, as on real ones.
         terminal: lent to a rank that stops in a debugger; None if pytest has none.
         """
         self.record = JobRecord([RankRecord(rank) for rank in range(task.world_size)])
@@ -72,6 +74,7 @@ class Job:
         self._task = task
         self._captured = captured
         self._warm = warm
+        self._npus = lease.npus if bound else ()
         self._terminal = terminal
         self._number = zygote.new_job()
         self._channels: list[Channel] = []
@@ -98,7 +101,7 @@ class Job:
 
     def _start(self) -> None:
         task = memory_file("triton-dist-task", pickle.dumps(self._task))
-        key = self._task.key
+        key = lasting_key(self._task.environ)
         try:
             for record in self.record.ranks:
                 ours, theirs = Channel.pair()
@@ -110,7 +113,7 @@ class Job:
                 else:
                     stdout, stderr = 1, 2
                 fds = Descriptors(task, theirs.fileno(), stdout, stderr, self._stacks[-1], self._lease.fds)
-                self._zygote.start_rank(self._number, record.rank, key, fds.to_list(), keep=self._warm)
+                self._zygote.start_rank(self._number, record.rank, key, fds.to_list(), keep=self._warm, npus=self._npus)
                 theirs.close()
                 # One after the other: the kernel limits how many descriptors of a user may be under way.
                 while record.pid is None and self.record.broken is None:

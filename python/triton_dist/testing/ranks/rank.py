@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from triton_dist import env
+from triton_dist.activation import report
 from triton_dist.runtime import backend, job, launches
 from triton_dist.runtime.torch_device import device
 from triton_dist.testing.ranks import coverage_data, debugger, quick_spawn, rewriting
@@ -56,18 +57,28 @@ class Descriptors:
 def main(control: Channel) -> int:
     """Does the jobs that come in over `control`; returns the exit status once it is fit for none any more."""
     isolation = Isolation()
+    # Of the NPUs that this process is bound to, between two jobs.
+    bound: tuple[int, ...] = ()
     while (received := control.receive()) is not None:
         message, fds = received
         if message["spawned"]:
             return quick_spawn.main(fds)
         descriptors = Descriptors.of_list(fds)
+        close_all(bound)
+        is_first = not bound
         rank = message["rank"]
         own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
         if not _do_job(rank, own, descriptors, isolation, keep=message["keep"]):
             return _leave()
-        # The test may end, and its NPUs may go to others: nothing here touches them any more.
+        # The test may end, and its NPUs may go to others: nothing here touches them any more. A real one that has been
+        # initialised stays with its process.
         _close_streams()
-        close_all((descriptors.stacks, *descriptors.lease))
+        os.close(descriptors.stacks)
+        bound = descriptors.lease if message["npus"] else ()
+        if not bound:
+            close_all(descriptors.lease)
+        elif is_first:
+            isolation.settle()
         control.send({"is": "released"})
         if not isolation.restore():
             return 0
@@ -183,6 +194,9 @@ def _join_group(rank: int, npu_number: int, task: Task) -> None:
             # The zygote's device has an index for every NPU of the pool.
             device.count_devices()
         npu.set_device(npu_number)
+    elif "hccl" in task.backend and report.said:
+        # Said where this process was forked from, and nobody has seen it.
+        raise RuntimeError("; ".join(report.said))
     dist.init_process_group(task.backend, init_method="env://", rank=rank, world_size=task.world_size)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,26 +54,28 @@ class Task:
     terminal: bool
     debugged: int | None
 
-    @property
-    def key(self) -> str:
-        """Stands for what a process cannot change once libraries have read it: only its own environment here."""
-        lasting = sorted(
-            (name, value)
-            for name, value in self.environ.items()
-            if name not in _PER_TEST and not name.startswith(_PER_TEST_PREFIX)
-        )
-        return hashlib.sha256(repr(lasting).encode()).hexdigest()
+
+def lasting_key(environ: Mapping[str, str]) -> str:
+    """Stands for what a process cannot change once libraries have read it: its environment, apart from its NPUs."""
+    lasting = sorted(
+        (name, value)
+        for name, value in environ.items()
+        if name not in _PER_TEST and not name.startswith(_PER_TEST_PREFIX)
+    )
+    return hashlib.sha256(repr(lasting).encode()).hexdigest()
 
 
 # Variables that tell a test from others, and are read anew by each: torch and this package ask for them when ranks
-# meet.
+# meet. Which real NPUs a rank has is compared apart from these.
 _PER_TEST = frozenset(
     {
+        "ASCEND_RT_VISIBLE_DEVICES",
         "LOCAL_WORLD_SIZE",
         "MASTER_ADDR",
         "MASTER_PORT",
         "TRITON_DIST_MASTER_PORT",
         "TRITON_DIST_SESSION",
+        "TRITON_DIST_SHMEM_PORT",
         "TRITON_DIST_SIM_NPUS",
         "WORLD_SIZE",
     }

@@ -12,12 +12,18 @@ own is kept until a test asks for one with the same `key`, which stands for all 
     a rank ends              ->  {"is": "exited", "job": 5, "rank": 3, "status": its wait status, "ended": …}
     {"do": "end", "job": 5}: end whatever is left of the job          ->  {"is": "ended", "job": 5}
 
+On real NPUs a process is bound to the one that it has initialised. Idle ranks there hold their NPUs, all those of their
+last job together, until a job adopts them with their NPUs or anybody else waits for one of these.
+
+    {"do": "adopt", "key": "…", "count": 2}  ->  {"is": "adopted", "npus": [4, 5]}, with descriptors that hold them
+
 It ends with the process that started it, and all its descendants end before it. Being a subreaper it sees every one
 of them, whatever process group or session they moved to.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -30,10 +36,20 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from triton_dist.runtime import backend
+from triton_dist.testing.leases.directory import LeaseDirectory
+from triton_dist.testing.leases.errors import LeaseError
+from triton_dist.testing.leases.line import in_line
 from triton_dist.testing.ranks import rank
 from triton_dist.testing.ranks.processes import Orphans, become_subreaper, die_with_parent, end_descendants
+from triton_dist.testing.ranks.rank import Descriptors
 from triton_dist.testing.ranks.wire import Channel, Listener, Message, close_all
 
+# Seconds between two looks whether anybody waits for an NPU that idle ranks hold.
+_LOOK_AT_LINE = 0.05
+# Seconds that ranks which have done a job may take to get ready for the next.
+_TIME_TO_GET_IDLE = 2.0
+# The kind of leases that are not of simulated NPUs.
+_REAL = "npu"
 # What ranks import before they come to the test. One that is missing or broken is left to the test that wants it.
 _PRELOADED = (
     "pytest",
@@ -125,6 +141,9 @@ class _Rank:
         idle: whether it can be given a job.
         idle_since: on the monotonic clock, in seconds.
         mute: whether nothing more will be heard of it.
+        npus: the real NPUs of its job, to one of which it is bound; none where they are simulated.
+        lease: descriptors that hold these, beside its own.
+        adopted_by: the client whose next job it is kept for, with its NPUs.
     """
 
     pid: int
@@ -135,6 +154,25 @@ class _Rank:
     idle: bool = False
     idle_since: float = 0.0
     mute: bool = False
+    npus: tuple[int, ...] = ()
+    lease: tuple[int, ...] = ()
+    adopted_by: Channel | None = None
+
+
+@dataclass(frozen=True)
+class _Adoption:
+    """A wish for idle ranks with their NPUs.
+
+    Attributes:
+        client: whose it is.
+        key, count: of the ranks.
+        deadline: when it is answered at the latest, on the monotonic clock, in seconds.
+    """
+
+    client: Channel
+    key: str
+    count: int
+    deadline: float
 
 
 class Zygote:
@@ -147,6 +185,7 @@ class Zygote:
         self._clients: dict[int, Channel] = {owner.fileno(): owner}
         self._ranks: dict[int, _Rank] = {}  # by pid, oldest first
         self._jobs: list[_Job] = []
+        self._adoptions: list[_Adoption] = []
         self._orphans = Orphans()
         self._stopped = False
         # Signals only have to end the wait in `serve`; what there is to do is found out there.
@@ -181,6 +220,8 @@ class Zygote:
                     self._hear_rank(fd)
             self._reap()
             self._end_jobs()
+            self._answer_adoptions()
+            self._give_way()
         self._end_all()
 
     def _wait(self) -> list[int]:
@@ -191,7 +232,10 @@ class Zygote:
             if not process.mute:
                 poll.register(process.control.fileno(), select.POLLIN)
         # While something is being ended, processes may come that no signal tells of.
-        return [fd for fd, _ in poll.poll(2 if any(job.ending for job in self._jobs) else None)]
+        ending = any(job.ending for job in self._jobs)
+        looking = bool(self._adoptions or self._idle_and_bound())
+        patience = 2 if ending else _LOOK_AT_LINE * 1e3 if looking else None
+        return [fd for fd, _ in poll.poll(patience)]
 
     # ------------------------------------------------------------------------------------- clients
 
@@ -201,6 +245,10 @@ class Zygote:
             self._lose(client)
             return
         message, fds = received
+        if message["do"] == "adopt":
+            deadline = time.monotonic() + _TIME_TO_GET_IDLE
+            self._adoptions.append(_Adoption(client, message["key"], message["count"], deadline))
+            return
         job = self._job(client, message["job"])
         if message["do"] == "start":
             self._start(job, message, fds)
@@ -209,9 +257,11 @@ class Zygote:
 
     def _lose(self, client: Channel) -> None:
         del self._clients[client.fileno()]
+        self._adoptions = [asked for asked in self._adoptions if asked.client is not client]
         for job in self._jobs:
             if job.client is client:
                 self._begin_to_end(job)
+        self._end_adopted(client)
         if client is self._owner:
             self._stopped = True
         client.close()
@@ -228,14 +278,20 @@ class Zygote:
         return self._jobs[-1]
 
     def _start(self, job: _Job, message: Message, fds: list[int]) -> None:
-        number, key = message["rank"], message["key"]
-        told = {"is": "start", "rank": number, "keep": message["keep"], "spawned": message["spawned"]}
-        process = self._fitting(number, key) if message["keep"] else None
+        number, key, npus = message["rank"], message["key"], tuple(message["npus"])
+        told = {name: message[name] for name in ("rank", "keep", "spawned", "npus")}
+        process = None
+        if message["keep"]:
+            process = self._bound_to(job.client, number, npus) if npus else self._fitting(number, key)
         reused = process is not None and process.control.send(told, fds)
         if process is None or not reused:
             process = self._fork(number, key, fds)
             process.control.send(told, fds)
-        close_all(fds)
+        close_all(process.lease)
+        process.npus, process.lease, process.adopted_by = npus, (), None
+        if npus and message["keep"]:
+            process.lease = tuple(Descriptors.of_list(fds).lease)
+        close_all(fd for fd in fds if fd not in process.lease)
         process.number, process.job, process.idle = number, job, False
         job.pids.add(process.pid)
         answer = {"is": "started", "rank": number, "pid": process.pid, "reused": reused}
@@ -250,8 +306,69 @@ class Zygote:
         return next((p for p in fitting if p.number == number), fitting[0] if fitting else None)
 
     def _idle(self) -> list[_Rank]:
-        """Idle ranks, the one that is idle for the longest first."""
-        return sorted((p for p in self._ranks.values() if p.idle), key=lambda process: process.idle_since)
+        """Idle ranks that nobody has adopted, the one that is idle for the longest first."""
+        idle = (p for p in self._ranks.values() if p.idle and p.adopted_by is None)
+        return sorted(idle, key=lambda process: process.idle_since)
+
+    # ------------------------------------------------------------------------ ranks bound to NPUs
+
+    def _idle_and_bound(self) -> dict[tuple[int, ...], list[_Rank]]:
+        """Idle ranks that hold NPUs and that nobody has adopted, by these."""
+        groups: dict[tuple[int, ...], list[_Rank]] = {}
+        for process in self._idle():
+            if process.npus:
+                groups.setdefault(process.npus, []).append(process)
+        return groups
+
+    def _answer_adoptions(self) -> None:
+        for asked in list(self._adoptions):
+            unready = False
+            group: list[_Rank] = []
+            for npus in {process.npus for process in self._ranks.values()}:
+                ranks = [p for p in self._ranks.values() if p.npus == npus and p.job is None and p.adopted_by is None]
+                if len(npus) == len(ranks) == asked.count and all(p.key == asked.key and not p.mute for p in ranks):
+                    if all(process.idle for process in ranks):
+                        group = ranks
+                    else:
+                        # They have just done their last job.
+                        unready = True
+            if not group and unready and time.monotonic() < asked.deadline:
+                continue
+            self._adoptions.remove(asked)
+            for process in group:
+                process.adopted_by = asked.client
+            npus, lease = (group[0].npus, group[0].lease) if group else ((), ())
+            asked.client.send({"is": "adopted", "job": 0, "npus": npus}, lease)
+
+    def _bound_to(self, client: Channel, number: int, npus: tuple[int, ...]) -> _Rank | None:
+        """The rank of this number that `client` has adopted with `npus`."""
+        adopted = (p for p in self._ranks.values() if p.idle and p.adopted_by is client)
+        return next((p for p in adopted if p.npus == npus and p.number == number), None)
+
+    def _end_adopted(self, client: Channel) -> None:
+        for process in self._ranks.values():
+            if process.adopted_by is client:
+                self._end_idle(process)
+
+    def _give_way(self) -> None:
+        """Ends idle ranks whose NPUs somebody waits for, or whose companions are gone: they hold all or nothing."""
+        groups = self._idle_and_bound()
+        if not groups:
+            return
+        wanted: set[int] = set()
+        with contextlib.suppress(LeaseError):
+            for waiting in in_line(LeaseDirectory.of_this_host()):
+                if waiting.request.kind == _REAL:
+                    wanted |= waiting.request.npus
+        for npus, group in groups.items():
+            there = [process for process in self._ranks.values() if process.npus == npus]
+            if wanted & set(npus) or len(there) < len(npus):
+                for process in group:
+                    self._end_idle(process)
+
+    def _end_idle(self, process: _Rank) -> None:
+        process.idle, process.adopted_by = False, None
+        os.kill(process.pid, signal.SIGKILL)
 
     # --------------------------------------------------------------------------------------- ranks
 
@@ -285,6 +402,8 @@ class Zygote:
             self._listener.close()
             for channel in (*self._clients.values(), *(process.control for process in self._ranks.values())):
                 channel.close()
+            for process in self._ranks.values():
+                close_all(process.lease)
             status = rank.main(control)
         except BaseException:
             traceback.print_exc()
@@ -312,8 +431,7 @@ class Zygote:
         """Ends idle ranks that are too many, those idle for the longest first."""
         idle = self._idle()
         for process in idle[: max(0, len(idle) - self._most_idle)]:
-            process.idle = False
-            os.kill(process.pid, signal.SIGKILL)
+            self._end_idle(process)
 
     def _tell_exit(self, process: _Rank, status: int, *, ended: bool) -> None:
         job, process.job = process.job, None
@@ -336,6 +454,7 @@ class Zygote:
         if process is None:
             return
         process.control.close()
+        close_all(process.lease)
         self._tell_exit(process, status, ended=process.job is not None and process.job.ending)
         self._orphans.expect()
 
@@ -344,6 +463,8 @@ class Zygote:
     def _begin_to_end(self, job: _Job) -> None:
         # Those that have died already did so on their own account.
         self._reap()
+        # Adopted, but not started any more.
+        self._end_adopted(job.client)
         job.ending = True
         for pid in job.pids:
             os.kill(pid, signal.SIGKILL)
