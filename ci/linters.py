@@ -82,11 +82,13 @@ def _clang_format(session: nox.Session, installation: Installation) -> None:
 
 
 def _clang_tidy(session: nox.Session, installation: Installation) -> None:
-    """clang-tidy on each source that CMake compiles, unless it passed with the same content before."""
+    """clang-tidy on each source of csrc, unless it passed with the same content before."""
     tool = _llvm_tool(session, installation, "clang-tidy")
     with report.step(session.name, "clang-tidy") as row:
-        commands = json.loads((installation.build_directory / "compile_commands.json").read_text())
-        sources = sorted({Path(command["file"]) for command in commands if _is_ours(Path(command["file"]))})
+        # CMake does not build csrc/torch: it depends on the torch that is installed.
+        folders = [installation.build_directory, _torch_device_commands(session, installation)]
+        folder_of = {source: folder for folder in folders for source in _compiled_by(folder)}
+        sources = sorted(folder_of)
         surroundings = _digest(
             [ROOT / ".clang-tidy", *(p for p in _files(ROOT / "csrc") if p.suffix in {".h", ".hpp", ".td"})]
         )
@@ -97,7 +99,7 @@ def _clang_tidy(session: nox.Session, installation: Installation) -> None:
         report.note(f"{len(todo)} of {len(sources)} sources to check, the others have not changed since they passed")
         failed: list[str] = []
         with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            for source, output in pool.map(lambda s: (s, _tidy(tool, installation, s)), todo):
+            for source, output in pool.map(lambda s: (s, _tidy(tool, folder_of[s], s)), todo):
                 name = str(source.relative_to(ROOT))
                 if output is None:
                     stamps[source].touch()
@@ -138,9 +140,25 @@ def _hadolint_program(session: nox.Session, installation: Installation) -> str |
     return str(own) if own.exists() else None
 
 
-def _tidy(tool: str, installation: Installation, source: Path) -> str | None:
-    """What clang-tidy says of one source; None when it has no complaint."""
-    command = [tool, "--quiet", "-p", str(installation.build_directory), str(source)]
+def _torch_device_commands(session: nox.Session, installation: Installation) -> Path:
+    """A folder with the compile_commands.json of csrc/torch."""
+    folder = BUILD_ROOT / "torch-device"
+    folder.mkdir(exist_ok=True)
+    file = folder / "compile_commands.json"
+    installation.environment.run(
+        session, "-m", "triton_dist.runtime.torch_device.build", "--compile-commands", str(file)
+    )
+    return folder
+
+
+def _compiled_by(folder: Path) -> set[Path]:
+    commands = json.loads((folder / "compile_commands.json").read_text())
+    return {source for command in commands if (source := Path(command["file"])).is_relative_to(ROOT / "csrc")}
+
+
+def _tidy(tool: str, folder: Path, source: Path) -> str | None:
+    """What clang-tidy says of one source, compiled as a file in `folder` tells; None when it has no complaint."""
+    command = [tool, "--quiet", "-p", str(folder), str(source)]
     result = subprocess.run(command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     return None if result.returncode == 0 else result.stdout + result.stderr
 
@@ -150,10 +168,6 @@ def _llvm_tool(session: nox.Session, installation: Installation, name: str) -> s
     if path is None:
         session.error(f"{installation.llvm.prefix}/bin has no {name}: run ci/bootstrap as root")
     return str(path)
-
-
-def _is_ours(source: Path) -> bool:
-    return source.is_relative_to(ROOT / "csrc")
 
 
 def _is_shell_script(path: Path) -> bool:

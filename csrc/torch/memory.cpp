@@ -89,7 +89,7 @@ struct Block {
   static c10::DataPtr make(c10::DataPtr host, size_t bytes, c10::DeviceIndex index) {
     void *address = host.get();
     auto *block = new Block{std::move(host), static_cast<int64_t>(bytes), index};
-    statistics().add(index, block->bytes);
+    statistics().add(index, static_cast<int64_t>(bytes));
     return {address, block, &destroy, c10::Device(kNpu, index)};
   }
   static void destroy(void *context);
@@ -115,8 +115,8 @@ public:
     std::vector<Block *> ended;
     {
       std::lock_guard lock(mutex);
-      const auto first = std::stable_partition(blocks.begin(), blocks.end(),
-                                               [](Block *block) { return block->isInUse(); });
+      const auto first = std::partition(blocks.begin(), blocks.end(),
+                                        [](Block *block) { return block->isInUse(); });
       ended.assign(first, blocks.end());
       blocks.erase(first, blocks.end());
       isEmpty = blocks.empty();

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import runpy
 import shutil
@@ -31,7 +32,7 @@ TESTED_TORCH = ("2.13",)
 """Releases of torch that the device is tested with."""
 
 _COMPILE_SECONDS = 600.0
-_FLAGS = ("-std=c++20", "-O2", "-fPIC", "-shared", "-DAT_PER_OPERATOR_HEADERS=1")
+_FLAGS = ("-std=c++20", "-O2", "-fPIC", "-DAT_PER_OPERATOR_HEADERS=1")
 
 
 @dataclass(frozen=True)
@@ -139,15 +140,32 @@ def _build(torch: Torch, sources: list[Path], compiler: str, path: Path) -> None
         ) from error
 
 
+def _compiling(torch: Torch, compiler: str) -> list[str]:
+    """The compiler with all flags but those for the linker."""
+    return [compiler, *_FLAGS, f"-isystem{torch.root / 'include'}", f"-isystem{sysconfig.get_path('include')}"]
+
+
+def compile_commands() -> list[dict[str, str | list[str]]]:
+    """How clang's tools are to read each of the sources, in the form of their compile_commands.json.
+
+    Raises:
+        TorchDeviceError: torch is one that the device is not tested with, or the sources are missing.
+    """
+    command = _compiling(_installed_torch(), "c++")
+    return [
+        {"directory": str(source.parent), "file": str(source), "arguments": [*command, "-c", str(source)]}
+        for source in _sources()
+        if source.suffix == ".cpp"
+    ]
+
+
 def _compile(torch: Torch, sources: list[Path], compiler: str, output: Path) -> None:
     # One translation unit: torch's headers take most of the time, and are read once.
     unit = output.with_name("unit.cpp")
     unit.write_text("".join(f'#include "{source}"\n' for source in sources if source.suffix == ".cpp"))
     command = [
-        compiler,
-        *_FLAGS,
-        f"-isystem{torch.root / 'include'}",
-        f"-isystem{sysconfig.get_path('include')}",
+        *_compiling(torch, compiler),
+        "-shared",
         f"-L{torch.root / 'lib'}",
         str(unit),
         "-o",
@@ -176,9 +194,15 @@ def _compile(torch: Torch, sources: list[Path], compiler: str, output: Path) -> 
 
 
 def main() -> int:
-    """Builds the library and prints its path; an error is one line and exit status 1."""
+    """Builds the library and prints its path; an error is one line and exit status 1.
+
+    `--compile-commands FILE` writes these instead.
+    """
     try:
-        print(os.fspath(library()))
+        if sys.argv[1:2] == ["--compile-commands"]:
+            Path(sys.argv[2]).write_text(json.dumps(compile_commands(), indent=1) + "\n")
+        else:
+            print(os.fspath(library()))
     except TorchDeviceError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
