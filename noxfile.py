@@ -156,6 +156,16 @@ def docker(session: nox.Session) -> None:
     image_run.run(session)
 
 
+@nox.session(name="test-images")
+def test_images(session: nox.Session) -> None:
+    """Really builds the images, the one for NPUs upon a stand-in for CANN, and really runs a session in one.
+
+    nox -s test-images
+    """
+    installed = installation.ensure(session)
+    python_tests.run_files(session, installed, [python_tests.root_folder("images", "real_images.py")])
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measures the simulator, each row against its peer in one run; what follows `--` chooses rows.

@@ -19,12 +19,21 @@ def run(session: nox.Session, installation: Installation, folders: Sequence[str]
     arguments = own_arguments(session)
     if not any(argument.startswith(("-n", "--numprocesses")) for argument in arguments):
         arguments = ["-n", str(max(2, len(os.sched_getaffinity(0)))), *arguments]
+    _run(session, installation, [*arguments, *folders], " ".join(folders))
+
+
+def run_files(session: nox.Session, installation: Installation, files: Sequence[str]) -> None:
+    """Runs pytest on files that no other session runs, one test after the other."""
+    _run(session, installation, [*own_arguments(session), *files], " ".join(files))
+
+
+def _run(session: nox.Session, installation: Installation, arguments: Sequence[str], name: str) -> None:
     results = BUILD_ROOT / "reports" / f"{session.name}.xml"
     results.parent.mkdir(exist_ok=True)
     results.unlink(missing_ok=True)
-    with report.step(session.name, f"pytest {' '.join(folders)}") as row:
+    with report.step(session.name, f"pytest {name}") as row:
         try:
-            installation.environment.run(session, "-m", "pytest", f"--junit-xml={results}", *arguments, *folders)
+            installation.environment.run(session, "-m", "pytest", f"--junit-xml={results}", *arguments)
         finally:
             if results.is_file():
                 row.result = _counts(results.read_text())
