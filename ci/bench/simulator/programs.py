@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PINGPONG_ROUNDS = 2000
+PINGPONG_ROUNDS = 10_000
 PROGRAMS = 40
 RING_ROUNDS = 1000
 BARRIERS = 50

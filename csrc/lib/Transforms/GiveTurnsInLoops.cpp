@@ -4,10 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tdist/Conversion/LocationGlobals.h"
 #include "tdist/Conversion/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,14 +24,16 @@ using namespace mlir;
 
 namespace {
 
-/// How a loop gives turns: the runtime's function, and after how many iterations it is called.
+/// How a loop gives turns: the runtime's function, after how many iterations it is called, and
+/// whether it is told which loop it is.
 struct Manner {
   StringLiteral function;
   int32_t iterations;
+  bool namesLoop;
 };
 // A loop that waits by itself must not keep others from running; one that computes may.
-constexpr Manner waiting{"tdist_sim_yield", 16};
-constexpr Manner computing{"tdist_sim_take_turns", 256};
+constexpr Manner waiting{"tdist_sim_yield", 16, true};
+constexpr Manner computing{"tdist_sim_take_turns", 256, false};
 
 /// Whether something in the loop depends on memory that another program may change: a loop without
 /// it cannot wait for anyone.
@@ -46,22 +50,25 @@ bool looksAtMemory(Operation *loop) {
 
 struct GiveTurnsInLoops : tdist::impl::GiveTurnsInLoopsBase<GiveTurnsInLoops> {
   void runOnOperation() override {
+    tdist::LocationGlobals places(getOperation(), "tdist_loop_loc_", "tdist_loop_file_");
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       SmallVector<scf::WhileOp> whiles;
       SmallVector<scf::ForOp> fors;
       function.walk([&](scf::WhileOp loop) { whiles.push_back(loop); });
       function.walk([&](scf::ForOp loop) { fors.push_back(loop); });
       for (scf::WhileOp loop : whiles)
-        giveTurns(function, loop.getAfterBody(), looksAtMemory(loop) ? waiting : computing);
+        giveTurns(function, loop, loop.getAfterBody(), looksAtMemory(loop) ? waiting : computing,
+                  places);
       for (scf::ForOp loop : fors)
         if (looksAtMemory(loop))
-          giveTurns(function, loop.getBody(), computing);
+          giveTurns(function, loop, loop.getBody(), computing, places);
     }
   }
 
   /// Counts down at the end of each iteration, in memory that becomes a register; the call is made
   /// when the count is zero.
-  void giveTurns(func::FuncOp function, Block *body, const Manner &manner) {
+  void giveTurns(func::FuncOp function, Operation *loop, Block *body, const Manner &manner,
+                 tdist::LocationGlobals &places) {
     const Location location = body->getTerminator()->getLoc();
     OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
     const auto constant = [&](int32_t value) -> Value {
@@ -79,7 +86,10 @@ struct GiveTurnsInLoops : tdist::impl::GiveTurnsInLoopsBase<GiveTurnsInLoops> {
     auto next = builder.create<scf::IfOp>(
         location, isTime,
         [&](OpBuilder &then, Location) {
-          then.create<func::CallOp>(location, declare(manner.function), ValueRange());
+          SmallVector<Value> operands;
+          if (manner.namesLoop)
+            operands.push_back(then.create<LLVM::AddressOfOp>(location, places.of(loop->getLoc())));
+          then.create<func::CallOp>(location, declare(manner.function, operands), operands);
           Value again =
               then.create<arith::ConstantOp>(location, then.getI32IntegerAttr(manner.iterations));
           then.create<scf::YieldOp>(location, again);
@@ -88,12 +98,12 @@ struct GiveTurnsInLoops : tdist::impl::GiveTurnsInLoopsBase<GiveTurnsInLoops> {
     builder.create<memref::StoreOp>(location, next.getResult(0), counter);
   }
 
-  func::FuncOp declare(StringRef name) {
+  func::FuncOp declare(StringRef name, ValueRange operands) {
     if (auto existing = getOperation().lookupSymbol<func::FuncOp>(name))
       return existing;
     OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
     auto function = builder.create<func::FuncOp>(getOperation().getLoc(), name,
-                                                 builder.getFunctionType({}, {}));
+                                                 builder.getFunctionType(operands.getTypes(), {}));
     function.setPrivate();
     return function;
   }

@@ -40,7 +40,8 @@ enum tdist_wait_kind {
   TDIST_WAIT_WORD = 1,           /* a word of the PE's own symmetric heap */
   TDIST_WAIT_GRID_BARRIER = 2,   /* barrier_all: for other programs of the launch */
   TDIST_WAIT_DEVICE_BARRIER = 3, /* barrier_all: for the launches of other PEs */
-  TDIST_WAIT_HOST_BARRIER = 4    /* tdist_rt_barrier_wait: for the hosts of other PEs */
+  TDIST_WAIT_HOST_BARRIER = 4,   /* tdist_rt_barrier_wait: for the hosts of other PEs */
+  TDIST_WAIT_LOOP = 5            /* a program that looks at memory again and again by itself */
 };
 
 typedef struct tdist_wait_record {
@@ -78,6 +79,8 @@ TDIST_API const char *tdist_rt_last_error(void);
  * become visible late, in any order; fresh symmetric memory holds 0x7ffd, 0x7ffd, ... (NaN in every
  * type of floating-point numbers); programs start, and take turns, in any order. */
 TDIST_API void tdist_rt_strict(int32_t on, uint64_t seed);
+/* The seed of the job's dice; -1 when not attached. */
+TDIST_API int64_t tdist_rt_job_seed(void);
 
 /* ---- The job and its symmetric heap ---------------------------------------------------------- */
 
@@ -255,6 +258,16 @@ TDIST_API int tdist_rt_wait_until_on_stream(const void *addr, int32_t bytes, int
 TDIST_API int tdist_rt_look(const uint8_t *exited, int32_t world_size);
 /* What PE `pe` has published with tdist_rt_host_state, or -1. */
 TDIST_API int tdist_rt_peer_host_state(int32_t pe);
+/* Counts that a rank's host shares with the others, each under a key: set on this PE (1: there is
+ * no room for it), and that of the first PE which has it (-1: none has; -2: that is not known,
+ * since a PE has no room left). */
+TDIST_API int tdist_rt_set_count(uint64_t key, uint64_t count);
+TDIST_API int64_t tdist_rt_count_of(uint64_t key);
+
+/* Puts a wait of code that is not a launch's, such as that of an interpreted kernel, into the table
+ * of waits. To be given to tdist_rt_unlist_wait, once; NULL: not attached, or the table is full. */
+TDIST_API void *tdist_rt_list_wait(const tdist_wait_record *record);
+TDIST_API void tdist_rt_unlist_wait(void *listed);
 /* Makes `text` the verdict of the job, which every rank may read; the first one stays. */
 TDIST_API int tdist_rt_judge(const char *text);
 /* The verdict, "" as long as there is none. Returns the bytes needed, NUL included, or -1. */
@@ -266,7 +279,8 @@ TDIST_API int64_t tdist_rt_verdict(char *buffer, int64_t capacity);
  * (for barriers among PEs, else null), object (the kernel's argument that leads to the word, else
  * null) and object_offset (bytes), width, allocation ({offset, bytes} that has the word, else
  * null), last_writer (of the word by a signal; null if none is known) and near (writers of other
- * words of the allocation, latest first), seconds. A writer has rank, primitive, kernel, program,
+ * words of the allocation, latest first), loops (true: a loop of the program's own looks at memory,
+ * and wanted and has say nothing), seconds. A writer has rank, primitive, kernel, program,
  * file, line (as above), pe_offset, width, value, add (true: it was added) and seconds since. A
  * wait is listed once it has lasted some microseconds. Where the table overflowed, a last item says
  * how many are not listed. Returns the bytes needed, NUL included, or -1; nothing is written unless
@@ -275,6 +289,9 @@ TDIST_API int64_t tdist_rt_describe_waits(char *buffer, int64_t capacity);
 
 /* The same of another PE of the job; its addresses are those of that PE's process. */
 TDIST_API int tdist_rt_peer_waits(int32_t pe, char *buf, int64_t cap);
+/* The launch of a PE that has ended last, as JSON: {"kernel", "seconds"} (since then), or null.
+ * Returns as tdist_rt_peer_waits. */
+TDIST_API int tdist_rt_peer_finished(int32_t pe, char *buf, int64_t cap);
 
 /* ---- Traces ---------------------------------------------------------------------------------- */
 
@@ -375,8 +392,9 @@ TDIST_API void tdist_sim_release(const tdist_loc *loc);
 TDIST_API void *tdist_sim_alloc(int64_t align, int64_t bytes);
 TDIST_API void tdist_sim_free(void *memory);
 
-/* Lets other programs run: for a loop that waits by itself, for memory that another one changes. */
-TDIST_API void tdist_sim_yield(void);
+/* Lets other programs run: for a loop that waits by itself, for memory that another one changes.
+ * `loc` is the loop's. */
+TDIST_API void tdist_sim_yield(const tdist_loc *loc);
 /* The same where the program has run for long: for a loop that computes. */
 TDIST_API void tdist_sim_take_turns(void);
 

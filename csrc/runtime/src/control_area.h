@@ -2,6 +2,7 @@
 #pragma once
 
 #include "allocation_table.h"
+#include "count_table.h"
 #include "doorbell.h"
 #include "place_table.h"
 #include "wait_table.h"
@@ -18,8 +19,9 @@ struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are
   static constexpr std::size_t kWaitSlots = 1024;
   static constexpr std::size_t kAllocationSlots = 4096;
   static constexpr std::size_t kPlaces = 1024;
+  static constexpr std::size_t kCounts = 1024;
   static constexpr std::size_t kVerdictBytes = 1 << 16;
-  static constexpr std::uint64_t kMagic = 0x7464697374'0005; // changes with the layout
+  static constexpr std::uint64_t kMagic = 0x7464697374'0006; // changes with the layout
 
   std::uint64_t magic; // stored last when the PE attaches
   std::uint64_t heapBytes;
@@ -43,6 +45,8 @@ struct ControlArea { // NOLINT(clang-analyzer-optin.performance.Padding): so are
   char verdict[kVerdictBytes];
   alignas(64) std::uint64_t unlistedWaits; // waits that found no slot
   alignas(64) WaitSlot waits[kWaitSlots];
+  alignas(64) WaitSlot finished; // the launch that has ended last: its kernel, and when it ended
+  alignas(64) CountSlot counts[kCounts];
   alignas(64) AllocationSlot allocations[kAllocationSlots];
   alignas(64) PlaceSlot places[kPlaces];            // that this PE's signals come from
   alignas(64) WriteSlot writes[WriteTable::kSlots]; // of signals to this PE

@@ -49,10 +49,12 @@ DeadlockWatch::takeIfQuiet(std::span<const Rank> ranks) const {
 }
 
 /// Whether something that is waited for has come, or is not known.
-bool DeadlockWatch::isAnyWaitOver() const {
+bool DeadlockWatch::isAnyWaitOver(std::span<const Rank> ranks) const {
   for (std::int32_t pe = 0; pe < job.worldSize(); ++pe) {
     ControlArea &control = job.control(pe);
-    if (atomic(control.unlistedWaits).load(std::memory_order_seq_cst) != 0) {
+    // Whose host is here has looked at these, too.
+    if (ranks[static_cast<std::size_t>(pe)] == Rank::Exited &&
+        atomic(control.unlistedWaits).load(std::memory_order_seq_cst) != 0) {
       return true;
     }
     for (WaitSlot &slot : control.waits) {
@@ -75,6 +77,8 @@ bool DeadlockWatch::isAnyWaitOver() const {
           return true;
         }
         break;
+      case TDIST_WAIT_LOOP:
+        return true;
       default: // of programs, whose own waits are listed
         break;
       }
@@ -100,7 +104,7 @@ bool DeadlockWatch::find(std::span<const Rank> ranks) {
       return false;
     }
   }
-  if (isAnyWaitOver()) {
+  if (isAnyWaitOver(ranks)) {
     first.reset();
     return false;
   }

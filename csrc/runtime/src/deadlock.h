@@ -31,6 +31,7 @@ class Job;
 /// calls itself quiet. What a host waits for is not listed; its own thread looks at it, again and
 /// again, and counts (ControlArea::looks) each time that it was not there. A look that begins after
 /// A is one that B needs; since one may have begun before A and be counted behind it, two must be.
+/// Waits that have found no room in the table are part of that look (Engine::isQuiet).
 class DeadlockWatch {
 public:
   enum class Rank : std::uint8_t {
@@ -60,7 +61,7 @@ private:
   using Snapshot = std::vector<Words>;
 
   [[nodiscard]] std::optional<Snapshot> takeIfQuiet(std::span<const Rank> ranks) const;
-  [[nodiscard]] bool isAnyWaitOver() const;
+  [[nodiscard]] bool isAnyWaitOver(std::span<const Rank> ranks) const;
 
   Job &job;
   std::mutex mutex;

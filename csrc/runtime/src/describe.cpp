@@ -52,6 +52,15 @@ bool hasArrived(ControlArea &control, std::uint64_t ControlArea::*counter, std::
   return std::atomic_ref(control.*counter).load(std::memory_order_relaxed) >= epoch;
 }
 
+/// Nanoseconds as seconds, `, "seconds": 0.012345`.
+void addSeconds(std::ostream &stream, std::int64_t nanoseconds) {
+  constexpr std::int64_t kNanosecondsPerMicrosecond = 1000;
+  constexpr std::int64_t kMicrosecondsPerSecond = 1'000'000;
+  const std::int64_t lasted = std::max<std::int64_t>(nanoseconds, 0) / kNanosecondsPerMicrosecond;
+  stream << R"(, "seconds": )" << lasted / kMicrosecondsPerSecond << '.' << std::setw(6)
+         << std::setfill('0') << lasted % kMicrosecondsPerSecond;
+}
+
 class Writer {
 public:
   Writer(const Job &job, std::int32_t pe) : job(job), pe(pe), now(monotonicNanoseconds()) {
@@ -85,9 +94,10 @@ public:
     } else {
       stream << "null";
     }
-    stream << R"(, "object_offset": )" << record.object_offset;
+    stream << R"(, "object_offset": )" << record.object_offset << R"(, "loops": )"
+           << (record.kind == TDIST_WAIT_LOOP ? "true" : "false");
     addWriters(record);
-    addSeconds(record.since_ns);
+    addSeconds(stream, now - record.since_ns);
     stream << '}';
   }
 
@@ -105,14 +115,6 @@ public:
   [[nodiscard]] std::string finish() const { return '[' + stream.str() + ']'; }
 
 private:
-  void addSeconds(std::int64_t since) {
-    constexpr std::int64_t kNanosecondsPerMicrosecond = 1000;
-    constexpr std::int64_t kMicrosecondsPerSecond = 1'000'000;
-    const std::int64_t lasted = std::max<std::int64_t>(now - since, 0) / kNanosecondsPerMicrosecond;
-    stream << R"(, "seconds": )" << lasted / kMicrosecondsPerSecond << '.' << std::setw(6)
-           << std::setfill('0') << lasted % kMicrosecondsPerSecond;
-  }
-
   /// The live allocation with the word that is waited for; all zero if there is none.
   [[nodiscard]] AllocationSlot::Range allocationOf(const tdist_wait_record &record) const {
     if (record.kind == TDIST_WAIT_WORD) {
@@ -170,7 +172,7 @@ private:
     stream << R"(, "line": )" << place.line << R"(, "pe_offset": )" << write.offset
            << R"(, "width": )" << write.width << R"(, "add": )" << (write.isAdd ? "true" : "false")
            << R"(, "value": )" << write.value;
-    addSeconds(write.at);
+    addSeconds(stream, now - write.at);
     stream << '}';
   }
 
@@ -224,6 +226,19 @@ std::string describeWaits(const Job &job, std::int32_t pe) {
     writer.addUnlisted(unlisted);
   }
   return writer.finish();
+}
+
+std::string describeFinished(const Job &job, std::int32_t pe) {
+  const tdist_wait_record record = job.control(pe).finished.read();
+  if (record.since_ns == 0) {
+    return "null";
+  }
+  std::ostringstream stream;
+  stream.imbue(std::locale::classic());
+  stream << R"({"kernel": )" << Quoted{record.kernel};
+  addSeconds(stream, monotonicNanoseconds() - record.since_ns);
+  stream << '}';
+  return stream.str();
 }
 
 } // namespace tdist::sim

@@ -441,9 +441,9 @@ void *tdist_sim_alloc(std::int64_t align, std::int64_t bytes) {
 
 void tdist_sim_free(void *memory) { laneFor("local memory").memory().release(memory); }
 
-void tdist_sim_yield(void) {
+void tdist_sim_yield(const tdist_loc *loc) {
   if (Lane *lane = Lane::current()) {
-    lane->yield();
+    lane->spin(loc);
   } else {
     sched_yield();
   }

@@ -362,7 +362,7 @@ std::int64_t Engine::blockedNanoseconds() {
 
 bool Engine::isQuiet() {
   const Lock lock(mutex);
-  return unfinished() == 0 || (running == 0 && !isPublishedRunnable);
+  return unfinished() == 0 || (running == 0 && !isPublishedRunnable && !canAnyRun());
 }
 
 std::int64_t Engine::reachedAt(const Mark &mark) {
@@ -429,7 +429,8 @@ bool Engine::stop(Clock::time_point deadline) {
 
 /// One more thread shall look for programs to run.
 void Engine::wakeWorker() {
-  if (helping + serving + lingeringWorkers >= limit()) {
+  // Who lingers finds it, and wakes others where there is more.
+  if (lingeringWorkers > 0 || helping + serving >= limit()) {
     return;
   }
   if (parkedWorkers > 0) {
@@ -496,16 +497,26 @@ void Engine::work() {
   }
 }
 
-/// Looks for work for a while, so that whoever launches often need not wake anybody.
+/// Looks for work for a while, so that whoever launches often need not wake anybody. A host that
+/// waits at once for what it has launched runs it itself: it is left to it for a moment, since to
+/// hand it over takes longer than most such launches.
 void Engine::linger(Lock &lock) {
   constexpr std::chrono::microseconds kLingering{50};
-  const std::uint64_t seen = additions.load(std::memory_order_relaxed);
+  constexpr std::chrono::microseconds kLeft{4};
+  std::uint64_t seen = additions.load(std::memory_order_relaxed);
   ++lingeringWorkers;
   lock.unlock();
-  const Clock::time_point end = Clock::now() + kLingering;
+  Clock::time_point end = Clock::now() + kLingering;
   // Relaxed: what was added is looked at with the lock held.
-  while (additions.load(std::memory_order_relaxed) == seen && Clock::now() < end) {
-    sched_yield();
+  for (Clock::time_point now{}; now < end; now = Clock::now()) {
+    if (additions.load(std::memory_order_relaxed) == seen) {
+      sched_yield();
+    } else if (unfinishedCount.load(std::memory_order_relaxed) == 0) {
+      seen = additions.load(std::memory_order_relaxed);
+      end = now + kLingering;
+    } else if (end > now + kLeft) {
+      end = now + kLeft;
+    }
   }
   lock.lock();
   --lingeringWorkers;

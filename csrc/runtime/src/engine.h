@@ -65,7 +65,8 @@ public:
   /// For how long all programs in flight have waited, in loops of their own too; nanoseconds, 0
   /// while one gets on.
   [[nodiscard]] std::int64_t blockedNanoseconds();
-  /// Whether no program runs or can run, as all PEs have been told.
+  /// Whether no program runs or can run, as all PEs have been told. Looks at all that is waited
+  /// for, also at what has found no room in the table of waits.
   bool isQuiet();
   /// CLOCK_MONOTONIC, nanoseconds; 0: not yet.
   [[nodiscard]] std::int64_t reachedAt(const Mark &mark);

@@ -167,7 +167,20 @@ std::int64_t Heap::used() const {
   return inUse;
 }
 
+std::atomic<std::size_t> &Heap::hintFor(std::int64_t offset) const noexcept {
+  return hints[static_cast<std::size_t>(offset / kAlignment) % kHints];
+}
+
 std::optional<Heap::Allocation> Heap::find(std::int64_t offset, std::int64_t bytes) const {
+  // Without the lock, by what is published: signals and waits look for the same few words again and
+  // again. The slot itself says whether the hint is good (see AllocationSlot); hence relaxed.
+  std::atomic<std::size_t> &hint = hintFor(offset);
+  if (const std::size_t slot = hint.load(std::memory_order_relaxed); slot < table.size()) {
+    const AllocationSlot::Range range = table[slot].range();
+    if (range.end != 0 && range.holds(offset, bytes)) {
+      return Allocation{range.begin, range.end - range.begin, slot};
+    }
+  }
   const std::scoped_lock lock(mutex);
   const auto next = live.upper_bound(offset);
   if (next == live.begin()) {
@@ -176,6 +189,9 @@ std::optional<Heap::Allocation> Heap::find(std::int64_t offset, std::int64_t byt
   const auto &[begin, block] = *std::prev(next);
   if (offset - begin > block.bytes - bytes) {
     return std::nullopt;
+  }
+  if (block.slot) {
+    hint.store(*block.slot, std::memory_order_relaxed);
   }
   return Allocation{begin, block.bytes, block.slot};
 }

@@ -3,6 +3,8 @@
 
 #include "allocation_table.h"
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -51,6 +53,7 @@ private:
   };
   using Ranges = std::map<std::int64_t, std::int64_t>; // begin -> end
 
+  [[nodiscard]] std::atomic<std::size_t> &hintFor(std::int64_t offset) const noexcept;
   [[nodiscard]] Ranges::iterator findFree(std::int64_t extent, std::int64_t alignment,
                                           std::int64_t &offset);
   [[nodiscard]] std::string whyNoRoom(std::int64_t bytes) const;
@@ -62,6 +65,9 @@ private:
   const std::int64_t fileOffset;
   const std::int64_t size;
   const std::span<AllocationSlot> table;
+  // Slots in which find() has found an allocation lately; any number is right, but may help less.
+  static constexpr std::size_t kHints = 64;
+  mutable std::array<std::atomic<std::size_t>, kHints> hints{};
   mutable std::mutex mutex;
   std::map<std::int64_t, Block> live; // by offset
   Ranges unused;                      // never touching each other

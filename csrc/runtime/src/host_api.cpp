@@ -23,10 +23,11 @@
 namespace tdist::sim {
 namespace {
 
-constexpr std::int32_t kAbiVersion = 2;
+constexpr std::int32_t kAbiVersion = 3;
 constexpr int kDone = 0;
 constexpr int kNotYet = 1;
 constexpr int kFailed = -1;
+constexpr int kNotKnown = -2;
 
 /// Runs `body`, which returns nothing of use.
 template <class Body> int done(const Body &body) noexcept {
@@ -125,6 +126,11 @@ std::int64_t tdist_rt_segment_bytes(std::int64_t heap_bytes) {
 }
 
 void tdist_rt_strict(std::int32_t on, std::uint64_t seed) { Strict::choose(on != 0, seed); }
+
+std::int64_t tdist_rt_job_seed(void) {
+  const std::shared_ptr<Job> job = currentJob();
+  return job ? static_cast<std::int64_t>(job->control(0).strictSeed) : kFailed;
+}
 
 int tdist_rt_attach(std::int32_t rank, std::int32_t world_size, const std::int32_t *fds,
                     std::int64_t heap_bytes) {
@@ -321,6 +327,43 @@ int tdist_rt_peer_host_state(std::int32_t pe) {
   });
 }
 
+int tdist_rt_set_count(std::uint64_t key, std::uint64_t count) {
+  return guarded(
+      kFailed, [&] { return requireJob("set_count")->counts().set(key, count) ? kDone : kNotYet; });
+}
+
+std::int64_t tdist_rt_count_of(std::uint64_t key) {
+  return guarded(std::int64_t{kFailed}, [&] {
+    const std::shared_ptr<Job> job = requireJob("count_of");
+    bool isFull = false;
+    for (std::int32_t pe = 0; pe < job->worldSize(); ++pe) {
+      if (const auto count = CountTable::countIn(job->control(pe).counts, key, isFull)) {
+        return static_cast<std::int64_t>(*count);
+      }
+    }
+    return std::int64_t{isFull ? kNotKnown : kFailed};
+  });
+}
+
+void *tdist_rt_list_wait(const tdist_wait_record *record) {
+  return guarded(static_cast<void *>(nullptr), [&]() -> void * {
+    const std::shared_ptr<Job> job = requireJob("list_wait");
+    WaitSlot *const slot = job->waits().acquire();
+    if (slot == nullptr) {
+      job->waits().release(slot); // nobody will
+      return nullptr;
+    }
+    slot->write(*record);
+    return slot;
+  });
+}
+
+void tdist_rt_unlist_wait(void *listed) {
+  if (const std::shared_ptr<Job> job = currentJob(); job && listed != nullptr) {
+    job->waits().release(static_cast<WaitSlot *>(listed));
+  }
+}
+
 int tdist_rt_judge(const char *text) {
   return done([&] { requireJob("judge")->deadlock().judge(text); });
 }
@@ -344,5 +387,13 @@ int tdist_rt_peer_waits(std::int32_t pe, char *buf, std::int64_t cap) {
     const std::shared_ptr<Job> job = requireJob("peer_waits");
     job->checkPe("peer_waits", pe);
     return copyOut<int>(describeWaits(*job, pe), buf, cap);
+  });
+}
+
+int tdist_rt_peer_finished(std::int32_t pe, char *buf, std::int64_t cap) {
+  return guarded(kFailed, [&] {
+    const std::shared_ptr<Job> job = requireJob("peer_finished");
+    job->checkPe("peer_finished", pe);
+    return copyOut<int>(describeFinished(*job, pe), buf, cap);
   });
 }

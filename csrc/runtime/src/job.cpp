@@ -71,7 +71,8 @@ Job::Job(std::int32_t rank, std::span<const std::int32_t> fds, std::int64_t heap
       ownMemory(duplicate(fds[static_cast<std::size_t>(rank)])),
       ownHeap(ownMemory.get(), kControlBytes, heapBytes, segments.control(rank).allocations),
       waitTable(segments.control(rank).waits, segments.control(rank).unlistedWaits),
-      placeTable(segments.control(rank).places), hostMemory(std::make_unique<HostMemory>(*this)),
+      placeTable(segments.control(rank).places), countTable(segments.control(rank).counts),
+      hostMemory(std::make_unique<HostMemory>(*this)),
       deadlockWatch(std::make_unique<DeadlockWatch>(*this)) {
   for (std::int32_t pe = 0; pe < worldSize(); ++pe) {
     checkHeader(control(pe), pe, worldSize(), heapBytes);
@@ -98,6 +99,12 @@ void Job::checkPe(const char *what, std::int32_t pe) const {
 
 std::int64_t Job::checkSymmetric(const char *what, std::uint64_t address, std::int64_t bytes,
                                  std::int64_t alignment) const {
+  Heap::Allocation allocation{};
+  return locate(what, address, bytes, alignment, allocation);
+}
+
+/// Throws Error for an address outside of this PE's own heap, unless it is just past its end.
+void Job::failUnlessOwn(const char *what, std::uint64_t address) const {
   const Hexadecimal shown{address};
   if (!segments.contains(address)) {
     throw Error(concat(what, ": address ", shown,
@@ -115,7 +122,19 @@ std::int64_t Job::checkSymmetric(const char *what, std::uint64_t address, std::i
     throw Error(concat(what, ": address ", shown, " is ", -offset,
                        " bytes before the beginning of PE ", pe, "'s symmetric heap"));
   }
-  if (!ownHeap.find(offset, bytes)) {
+}
+
+std::int64_t Job::locate(const char *what, std::uint64_t address, std::int64_t bytes,
+                         std::int64_t alignment, Heap::Allocation &allocation) const {
+  const Hexadecimal shown{address};
+  const std::int32_t pe = ownRank;
+  const auto offset = static_cast<std::int64_t>(address - addressOf(heapBase(pe)));
+  // Most often it is so; to find the PE of any address takes a division.
+  if (offset < 0 || offset >= segments.heapBytes()) {
+    failUnlessOwn(what, address);
+  }
+  const std::optional<Heap::Allocation> found = ownHeap.find(offset, bytes);
+  if (!found) {
     throw Error(concat(what, ": address ", shown, ", offset ", offset, " of PE ", pe,
                        "'s symmetric heap, ", ownHeap.whyNotLive(offset, bytes)));
   }
@@ -123,28 +142,29 @@ std::int64_t Job::checkSymmetric(const char *what, std::uint64_t address, std::i
     throw Error(concat(what, ": address ", shown, ", offset ", offset, " of PE ", pe,
                        "'s symmetric heap, is no multiple of the word's ", alignment, " bytes"));
   }
+  allocation = *found;
   return offset;
 }
 
 std::int64_t Job::checkTarget(const char *what, std::uint64_t address, std::int64_t bytes,
                               std::int32_t pe, std::int64_t alignment) const {
   checkPe(what, pe);
-  const std::int64_t offset = checkSymmetric(what, address, bytes, alignment);
+  Heap::Allocation own{};
+  const std::int64_t offset = locate(what, address, bytes, alignment, own);
   if (pe == ownRank) {
     return offset;
   }
-  const std::optional<Heap::Allocation> own = ownHeap.find(offset, bytes);
   // Acquire: a PE whose magic number is there is one whose table counts.
   const bool hasAttached = std::atomic_ref(control(pe).magic).load(std::memory_order_acquire) != 0;
-  if (!own || !own->slot || !hasAttached) {
+  if (!own.slot || !hasAttached) {
     return offset; // the other side is not published: only the own one is known
   }
   const std::span<AllocationSlot> theirs = control(pe).allocations;
   const auto holds = [&](AllocationSlot &slot) { return slot.range().holds(offset, bytes); };
   // PEs that allocate alike use the same slot; one that did not may have it in another.
-  if (!holds(theirs[*own->slot]) && std::ranges::none_of(theirs, holds)) {
+  if (!holds(theirs[*own.slot]) && std::ranges::none_of(theirs, holds)) {
     throw Error(concat(what, ": the ", bytes, " bytes at offset ", offset,
-                       " of the symmetric heap are in an allocation of ", own->bytes,
+                       " of the symmetric heap are in an allocation of ", own.bytes,
                        " bytes on PE ", ownRank, ", but in no live allocation of PE ", pe,
                        ": that PE has freed it, or allocated something else"));
   }
@@ -178,9 +198,11 @@ tdist_host_state Job::publishHost(tdist_host_state state) noexcept {
   constexpr std::uint64_t kKinds = 0x100;
   const std::atomic_ref word(control(ownRank).host);
   std::uint64_t before = word.load(std::memory_order_relaxed);
-  while (!word.compare_exchange_weak(
-      before, (before / kKinds + 1) * kKinds + static_cast<std::uint64_t>(state),
-      std::memory_order_seq_cst)) {
+  // A wait within a wait: nothing has changed for the others.
+  while (before % kKinds != static_cast<std::uint64_t>(state) &&
+         !word.compare_exchange_weak(
+             before, (before / kKinds + 1) * kKinds + static_cast<std::uint64_t>(state),
+             std::memory_order_seq_cst)) {
   }
   return static_cast<tdist_host_state>(before % kKinds);
 }
@@ -243,7 +265,6 @@ template <class Word>
 void Job::signal(const char *what, std::uint64_t address, Word value, SignalOp op, std::int32_t pe,
                  const Author &author) {
   const std::int64_t offset = checkTarget(what, address, sizeof(Word), pe, sizeof(Word));
-  const std::int64_t now = monotonicNanoseconds();
   const std::atomic_ref<Word> word(*pointerTo<Word>(address + distance(pe)));
   // Seq_cst holds two orders in one: release, so that who sees the value with acquire sees all
   // stores before it; and a place in the total order before the load in ring() (see Doorbell).
@@ -255,7 +276,7 @@ void Job::signal(const char *what, std::uint64_t address, Word value, SignalOp o
   WriteTable(control(pe).writes)
       .record({.offset = offset,
                .value = value,
-               .at = now,
+               .at = monotonicNanoseconds(),
                .author = author,
                .width = sizeof(Word),
                .isAdd = op == SignalOp::Add});

@@ -1,6 +1,7 @@
 // The job this process is attached to: its PEs, their heaps, signals and barriers among them.
 #pragma once
 
+#include "count_table.h"
 #include "heap.h"
 #include "place_table.h"
 #include "segments.h"
@@ -33,6 +34,7 @@ public:
   [[nodiscard]] Heap &heap() noexcept { return ownHeap; }
   [[nodiscard]] WaitTable &waits() noexcept { return waitTable; }
   [[nodiscard]] PlaceTable &places() noexcept { return placeTable; }
+  [[nodiscard]] CountTable &counts() noexcept { return countTable; }
   /// Copies of the host that need not be complete yet.
   [[nodiscard]] HostMemory &host() noexcept { return *hostMemory; }
   [[nodiscard]] DeadlockWatch &deadlock() noexcept { return *deadlockWatch; }
@@ -107,12 +109,18 @@ public:
   tdist_host_state publishHost(tdist_host_state state) noexcept;
 
 private:
+  /// As checkSymmetric(); gives the allocation, too.
+  std::int64_t locate(const char *what, std::uint64_t address, std::int64_t bytes,
+                      std::int64_t alignment, Heap::Allocation &allocation) const;
+  void failUnlessOwn(const char *what, std::uint64_t address) const;
+
   const std::int32_t ownRank;
   Segments segments;
   FileDescriptor ownMemory;
   Heap ownHeap;
   WaitTable waitTable;
   PlaceTable placeTable;
+  CountTable countTable;
   const std::unique_ptr<HostMemory> hostMemory;
   const std::unique_ptr<DeadlockWatch> deadlockWatch;
 };

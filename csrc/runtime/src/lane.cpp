@@ -32,6 +32,7 @@ void Lane::assign(const Program &program) noexcept {
   location = nullptr;
   why.clear();
   turnBegan = {};
+  loop = nullptr;
   trace.begin(launch.kernelName(), pid);
   state = State::Ready;
 }
@@ -64,7 +65,10 @@ bool Lane::canRun() noexcept {
 void Lane::run() {
   Lane *const outer = current();
   setRunningLane(this);
-  unlist();
+  // A spin stays listed while it is tried again.
+  if (!isInLoop()) {
+    unlist();
+  }
   if (fiber->isBusy()) {
     fiber->resume();
   } else {
@@ -76,6 +80,9 @@ void Lane::run() {
     trace.end();
     localMemory.clear();
     deferredMemory.reset();
+  }
+  if (!isInLoop()) {
+    unlist();
   }
 }
 
@@ -168,10 +175,32 @@ void Lane::suspend(State newState) {
 
 std::int64_t Lane::waitForWords(const WordWait &newWait) {
   wait = newWait;
-  if (!advance()) {
+  loop = nullptr;
+  if (!advance() && !advancePolling()) {
     suspend(State::WaitsForWords);
   }
   return wait.seen;
+}
+
+/// An answer from a rank on another core comes sooner than the engine would have put the program
+/// away and taken it up again. Every now and then it gets the program nevertheless: its thread may
+/// have been wanted elsewhere meanwhile. In the strict mode, others take their turns all the time.
+/// Without relax(), which takes as long as the answer.
+bool Lane::advancePolling() noexcept {
+  constexpr int kPolls = 1024; // one or two microseconds
+  constexpr std::int32_t kMostInARow = 256;
+  if (!isAlone || deferredMemory || polledWaits >= kMostInARow) {
+    polledWaits = 0;
+    return false;
+  }
+  for (int poll = 0; poll < kPolls; ++poll) {
+    if (advance()) {
+      ++polledWaits;
+      return true;
+    }
+  }
+  polledWaits = 0;
+  return false;
 }
 
 bool Lane::advance() noexcept {
@@ -190,15 +219,30 @@ bool Lane::advance() noexcept {
   return true;
 }
 
-void Lane::waitForBarrier() { suspend(State::ArrivesAtBarrier); }
+void Lane::waitForBarrier() {
+  loop = nullptr;
+  suspend(State::ArrivesAtBarrier);
+}
 
 void Lane::yield() {
   // A few looks at memory take less: who needs more computes something between them.
   constexpr std::chrono::microseconds kLooking{20};
   const Clock::time_point now = Clock::now();
   const bool isComputing = turnBegan != Clock::time_point{} && now - turnBegan > kLooking;
+  if (isComputing) {
+    loop = nullptr;
+  }
   suspend(isComputing ? State::Ready : State::Yielded);
   turnBegan = Clock::now();
+}
+
+void Lane::spin(const tdist_loc *newLoop) {
+  if (loop != newLoop) {
+    loop = newLoop;
+    spinsSince = monotonicNanoseconds();
+    listAgain();
+  }
+  yield();
 }
 
 void Lane::takeTurns() {
@@ -238,8 +282,9 @@ Author Lane::author() {
 }
 
 void Lane::list() {
+  const bool isSpin = isInLoop() && launch.job() != nullptr;
   const bool isBlocked = state == State::WaitsForWords || state == State::WaitsForBarrier;
-  if (!isBlocked || (isListed && isListingCurrent)) {
+  if (!(isBlocked || isSpin) || (isListed && isListingCurrent)) {
     return;
   }
   if (!isListed) {
@@ -252,16 +297,20 @@ void Lane::list() {
     return;
   }
   tdist_wait_record record{};
-  record.since_ns = waitsSince;
+  record.since_ns = isSpin ? spinsSince : waitsSince;
   record.queued = launch.queued();
   std::ranges::copy(pid, record.program);
-  copyText(record.primitive, primitive);
+  copyText(record.primitive, isSpin ? "loop" : primitive);
   copyText(record.kernel, launch.kernelName());
-  if (location != nullptr && location->file != nullptr) {
-    copyText(record.file, location->file);
-    record.line = location->line;
+  if (const tdist_loc *place = isSpin ? loop : location;
+      place != nullptr && place->file != nullptr) {
+    copyText(record.file, place->file);
+    record.line = place->line;
   }
-  if (state == State::WaitsForWords) {
+  if (isSpin) {
+    record.kind = TDIST_WAIT_LOOP;
+    record.offset = -1;
+  } else if (state == State::WaitsForWords) {
     record.kind = TDIST_WAIT_WORD;
     record.address = wait.address;
     record.offset = wait.offset;

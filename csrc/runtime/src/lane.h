@@ -60,6 +60,9 @@ public:
   [[nodiscard]] bool canRun() noexcept;
   /// Whether a thread runs the program now. Kept by the engine.
   bool isRunning = false;
+  /// Whether nothing else in this rank waits for a thread, so that the program may hold its own for
+  /// a moment. Kept by the engine, for each run().
+  bool isAlone = false;
   /// Runs the program until it waits, yields, ends or fails.
   void run();
   /// Why the program has failed; "" as long as it has not.
@@ -99,6 +102,8 @@ public:
   void waitForBarrier();
   /// For a program that waits by itself: others must run before it can go on.
   void yield();
+  /// The same, in a loop of the kernel's own at that place.
+  void spin(const tdist_loc *loop);
   /// For a program that computes: others get their turn once it has run for long.
   void takeTurns();
   /// Gives up the program for `why`.
@@ -113,9 +118,14 @@ private:
   void nap(std::int64_t longestNs);
   void finishStrict();
   void suspend(State newState);
+  [[nodiscard]] bool isInLoop() const noexcept {
+    return state == State::Yielded && loop != nullptr;
+  }
   void unlist() noexcept;
   /// Whether all words have been seen; moves on over those that are as wanted.
   bool advance() noexcept;
+  /// The same, after some looks in a row where the engine has nothing better to do.
+  bool advancePolling() noexcept;
 
   Launch &launch;
   std::unique_ptr<Fiber> fiber;
@@ -126,8 +136,11 @@ private:
   LocalMemory localMemory;
   std::string why;
   Clock::time_point turnBegan; // when the program last had to let others run, as far as it knows
+  const tdist_loc *loop = nullptr; // that it spins in, if it does
+  std::int64_t spinsSince = 0;
   TracedProgram trace;
   WordWait wait{};
+  std::int32_t polledWaits = 0; // how many waits in a row were over before the engine heard of them
   std::uint64_t barrierPassage = 0; // of the launch, when the program arrived
   std::optional<DeferredMemory> deferredMemory;
   Dice dice{0};

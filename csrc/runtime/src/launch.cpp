@@ -137,6 +137,15 @@ void Launch::noteEnd(Lane &lane) {
   fail(**waiting, whyNoBarrier(**waiting));
 }
 
+void Launch::tellEnd() const noexcept {
+  if (ownJob) {
+    tdist_wait_record record{};
+    record.since_ns = monotonicNanoseconds();
+    copyText(record.kernel, name);
+    ownJob->control(ownJob->rank()).finished.write(record);
+  }
+}
+
 std::string Launch::whyNoBarrier(const Lane &lane) const {
   if (lane.launchJob() == nullptr) {
     return notInitialisedText(lane.calls());

@@ -42,6 +42,8 @@ public:
   Lane &startNext();
   /// The lane's program has ended.
   void noteEnd(Lane &lane);
+  /// All programs have ended: where the other PEs can read it.
+  void tellEnd() const noexcept;
   void arriveAtBarrier(Lane &lane);
   void passBarrierIfComplete() noexcept;
   /// Why the launch has failed; "" as long as it has not.

@@ -59,12 +59,14 @@ bool Engine::letProgress() {
                              [](Lane *lane) { return !lane->isRunning && lane->progress(); });
 }
 
-/// Whether something may still happen by itself: a step of a stream, whose wait no table has, or
-/// what the strict mode has kept.
+/// Whether something may still happen by itself: a step of a stream that does not stand in the
+/// table of waits, or what the strict mode has kept.
 bool Engine::isAnythingPending() const {
-  return !steps.empty() || (Strict::isOn() && std::ranges::any_of(inFlight, [](Lane *lane) {
-                              return lane->deferred() && lane->deferred()->mayProgress();
-                            }));
+  const bool isAnyStep = std::ranges::any_of(
+      steps, [](const ActiveStep &step) { return step.isRunning || !step.isListed; });
+  return isAnyStep || (Strict::isOn() && std::ranges::any_of(inFlight, [](Lane *lane) {
+                         return lane->deferred() && lane->deferred()->mayProgress();
+                       }));
 }
 
 /// The program whose turn it is: those in flight one after the other, and after each round the
@@ -143,6 +145,8 @@ void Engine::run(Lock &lock, Lane &lane) {
   const bool wasSpinning = lane.isSpinning();
   lane.isRunning = true;
   ++running;
+  lane.isAlone =
+      std::cmp_equal(inFlight.size(), running) && steps.empty() && findStartable() == nullptr;
   lock.unlock();
   lane.run();
   lock.lock();
@@ -237,6 +241,7 @@ void Engine::retire(Active &one) {
   if (works.empty() || works.front() != launch) {
     noteCompletion(); // it was given up meanwhile
   } else if (launch->failure().empty()) {
+    launch->tellEnd();
     finish(stream);
   } else {
     fail(stream, launch->failure());

@@ -22,7 +22,7 @@ struct Author {
 struct Write {
   std::int64_t offset; // of the word in the heap it was written to
   std::int64_t value;  // set, or added
-  std::int64_t at;     // monotonicNanoseconds() just before
+  std::int64_t at;     // monotonicNanoseconds() just behind
   Author author;
   std::int32_t width; // bytes
   bool isAdd;

@@ -17,7 +17,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-TEST(Attach, HasTheInterfaceVersionOfItsHeader) { EXPECT_EQ(tdist_rt_abi_version(), 2); }
+TEST(Attach, HasTheInterfaceVersionOfItsHeader) { EXPECT_EQ(tdist_rt_abi_version(), 3); }
 
 TEST(Attach, SegmentsDivideByAnyElementSize) {
   constexpr std::int64_t kGranule = std::int64_t{2} << 20;

@@ -114,7 +114,7 @@ void countInFlight(const std::uint64_t *args, const std::int32_t * /*grid*/,
   auto &count = *pointer<InFlight>(args[0]);
   count.most = std::max(count.most, ++count.now);
   for (int turn = 0; turn < 3; ++turn) {
-    tdist_sim_yield();
+    tdist_sim_yield(&kHere);
   }
   --count.now;
 }
@@ -132,7 +132,7 @@ void spinForTurn(const std::uint64_t *args, const std::int32_t *grid, const std:
   // As a compiled spin lock does it: the last program has the first turn.
   const std::atomic_ref<std::int32_t> turn(*pointer<std::int32_t>(args[0]));
   while (turn.load() != grid[0] - 1 - pid[0]) {
-    tdist_sim_yield();
+    tdist_sim_yield(&kHere);
   }
   turn.fetch_add(1);
 }
@@ -146,7 +146,7 @@ TEST_F(Launch, LetsProgramsSpinOnEachOther) {
 void spinUntilSet(const std::uint64_t *args, const std::int32_t * /*grid*/,
                   const std::int32_t * /*pid*/) {
   while (std::atomic_ref(*pointer<std::int32_t>(args[0])).load() == 0) {
-    tdist_sim_yield();
+    tdist_sim_yield(&kHere);
   }
 }
 
@@ -212,8 +212,8 @@ void failThird(const std::uint64_t *args, const std::int32_t * /*grid*/, const s
     tdist_sim_team_my_pe(5, &kHere);
     ADD_FAILURE() << "a call that fails must not return";
   }
-  tdist_sim_yield();
-  tdist_sim_yield();
+  tdist_sim_yield(&kHere);
+  tdist_sim_yield(&kHere);
   ++*pointer<std::int32_t>(args[1]);
 }
 

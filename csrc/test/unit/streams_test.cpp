@@ -72,7 +72,7 @@ std::int64_t giveOnCores(tdist_kernel_fn kernel, const Grid &grid, const Argumen
 void waitUntilSet(const std::uint64_t *args, const std::int32_t * /*grid*/,
                   const std::int32_t * /*pid*/) {
   while (std::atomic_ref(*pointer<std::int32_t>(args[0])).load() == 0) {
-    tdist_sim_yield();
+    tdist_sim_yield(&kHere);
   }
 }
 
@@ -196,7 +196,7 @@ void countInFlight(const std::uint64_t *args, const std::int32_t * /*grid*/,
   while (most < now && !count.most.compare_exchange_weak(most, now)) {
   }
   for (int turn = 0; turn < 20; ++turn) {
-    tdist_sim_yield();
+    tdist_sim_yield(&kHere);
   }
   --count.now;
 }

@@ -36,7 +36,13 @@ def run_pytest(*arguments: str | Path) -> None:
 
 def test_programs_and_their_language_and_other_ranks() -> None:
     """The last of these run compiled elsewhere, from the same files."""
-    ranks = ["test_ring and all_gather", "many_to_one and not torch", "put_with_signal-", "words_and_comparisons"]
+    ranks = [
+        "test_ring and all_gather",
+        "told_with and skipped",
+        "many_to_one and not torch",
+        "put_with_signal-",
+        "words_and_comparisons",
+    ]
     chosen = " or ".join(["interpreted", *(f"{test} and not 8" for test in ranks)])
     run_pytest(HERE / "interpreted", MULTIRANK, "-k", chosen)
 

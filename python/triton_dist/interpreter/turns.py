@@ -7,6 +7,7 @@ rest is queued in order.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import sys
 import threading
@@ -197,6 +198,9 @@ class Launch:
         self._nap = 0.0
         self._watched = 0
         self._looked = time.monotonic()
+        # While no program can go on: what the other ranks are told.
+        self._standstill: contextlib.ExitStack | None = None
+        self._listed: dict[Wait, tuple[bytes, int | None]] = {}
 
     @property
     def queued(self) -> int:
@@ -209,6 +213,7 @@ class Launch:
         Raises:
             InterpreterError: a program raised an exception.
             PeerGoneError: programs wait for ranks that have ended.
+            DeadlockError: no rank can go on.
         """
         _launches.append(self)
         try:
@@ -220,6 +225,7 @@ class Launch:
                     self._idle()
                 self._fill()
         finally:
+            self._go_on()
             self.is_over = True
             for turn in self.in_flight:
                 turn.give_up()
@@ -245,6 +251,7 @@ class Launch:
         for turn in list(self.in_flight):
             if turn.wait is not None and not turn.wait.is_over():
                 continue
+            self._go_on()
             turn.resume()
             progress = progress or not turn.spins
             if turn.has_ended:
@@ -300,6 +307,36 @@ class Launch:
             return
         if time.monotonic() - self._looked >= _PEER_LOOK_SECONDS:
             self._looked = time.monotonic()
+            self._stand_still(waiting)
             for turn in waiting:
                 assert turn.wait is not None
                 turn.wait.fail_if_alone(turn.place())
+
+    def _stand_still(self, waiting: list[Turn]) -> None:
+        """Tells the other ranks that no program can go on, and what they wait for: once each time that no wait is over.
+
+        Raises:
+            DeadlockError: no rank can go on.
+        """
+        member = next(turn.wait.job for turn in waiting if turn.wait is not None)
+        if self._standstill is None:
+            self._standstill = contextlib.ExitStack()
+            self._standstill.enter_context(member.waiting())
+        for turn in waiting:
+            wait, description = turn.wait, turn.describe_wait()
+            assert wait is not None
+            assert description is not None
+            record = wait.record(description)
+            known, listed = self._listed.get(wait, (b"", None))
+            if known != record:
+                member.unlist_wait(listed)
+                self._listed[wait] = record, member.list_wait(record)
+        member.check_deadlock()
+
+    def _go_on(self) -> None:
+        if self._standstill is not None:
+            for wait, (_, listed) in self._listed.items():
+                wait.job.unlist_wait(listed)
+            self._listed.clear()
+            self._standstill.close()
+            self._standstill = None

@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from triton_dist.runtime import native
 from triton_dist.runtime.job import CollectiveWait, Job
 from triton_dist.runtime.status_page import CollectiveCall
 
@@ -18,11 +19,21 @@ _COMPARES = (operator.eq, operator.ne, operator.gt, operator.ge, operator.lt, op
 _SIGNS = ("==", "!=", ">", ">=", "<", "<=")
 
 
+# By tdist_wait_kind.
+_WAIT_WORD, _WAIT_GRID, _WAIT_HOST_BARRIER = 1, 2, 4
+
+
+def _field(text: str | None, size: int) -> bytes:
+    """A text for a field of `size` bytes with a NUL at its end; one that is too long loses its beginning."""
+    return (text or "").encode()[-(size - 1) :]
+
+
 class Wait(ABC):
     """A condition that other programs or ranks bring about.
 
     Attributes:
         primitive: what the kernel calls.
+        job: the job that the kernel runs in.
         is_barrier: whether all programs of the launch meet in it.
     """
 
@@ -30,7 +41,7 @@ class Wait(ABC):
 
     def __init__(self, primitive: str, job: Job) -> None:
         self.primitive = primitive
-        self._job = job
+        self.job = job
         self._since = time.monotonic()
 
     @abstractmethod
@@ -44,6 +55,22 @@ class Wait(ABC):
     @abstractmethod
     def fail_if_alone(self, place: str) -> None:
         """Raises PeerGoneError if the ranks that could end the wait have ended themselves."""
+
+    @abstractmethod
+    def kind(self) -> tuple[int, int]:
+        """Of the record that stands for it in the table of all ranks' waits: its `kind`, and its `epoch`."""
+
+    def record(self, description: dict[str, Any]) -> bytes:
+        """That record, a native.WAIT_RECORD, from an item of `describe_waits`."""
+        kind, epoch = self.kind()
+        get = description.get
+        return native.WAIT_RECORD.pack(
+            *(kind, 0, *description["program"], description["line"], int(self._since * 1e9), description["queued"]),
+            *(get("address") or 0, -1 if get("pe_offset") is None else description["pe_offset"], get("width", 0)),
+            *(_SIGNS.index(description["compare"]), description["index"], description["count"]),
+            *(description["wanted"], description["has"], epoch, 0, b""),
+            *(_field(description[name], size) for name, size in (("primitive", 32), ("kernel", 128), ("file", 200))),
+        )
 
     def describe(self) -> dict[str, Any]:
         """The wait's part of an item of tdist_rt_describe_waits."""
@@ -94,25 +121,29 @@ class WordWait(Wait):
 
     def _poll(self, slice_ns: int) -> bool:
         address, width = self._address, self._width
-        if not self._job.poll_word(address, width, self._compare, self._wanted, slice_ns):
+        if not self.job.poll_word(address, width, self._compare, self._wanted, slice_ns):
             return False
         # The poll has acquired. The word may have changed since, to a value that is as good if it compares too.
-        self.seen = self._job.heap.word(address, width)
+        self.seen = self.job.heap.word(address, width)
         return _COMPARES[self._compare](self.seen, self._wanted) or self._poll(0)
 
     def fail_if_alone(self, place: str) -> None:
-        self._job.fail_if_alone(f"{self.primitive} of {place}", lambda _: self.is_over(), None)
+        self.job.fail_if_alone(f"{self.primitive} of {place}", lambda _: self.is_over(), None, may_be_stuck=False)
+
+    def kind(self) -> tuple[int, int]:
+        return _WAIT_WORD, 0
 
     def describe(self) -> dict[str, Any]:
         return {
             **super().describe(),
             "address": self._address,
-            "pe_offset": self._address - self._job.heap.base,
+            "pe_offset": self._address - self.job.heap.base,
             "compare": _SIGNS[self._compare],
             "wanted": self._wanted,
-            "has": self._job.heap.word(self._address, self._width),
+            "has": self.job.heap.word(self._address, self._width),
             "index": self._index,
             "count": self._count,
+            "width": self._width,
             "missing_pes": None,
         }
 
@@ -148,7 +179,10 @@ class BarrierWait(Wait):
 
     def fail_if_alone(self, place: str) -> None:
         if self._crossing is not None:
-            self._crossing.fail_if_alone(f"{self.primitive} of {place}")
+            self._crossing.fail_if_alone(f"{self.primitive} of {place}", may_be_stuck=False)
+
+    def kind(self) -> tuple[int, int]:
+        return (_WAIT_GRID, 0) if self._crossing is None else (_WAIT_HOST_BARRIER, self._crossing.ticket)
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -156,7 +190,7 @@ class BarrierWait(Wait):
             "address": None,
             "pe_offset": None,
             "compare": ">=",
-            "wanted": self._job.world_size if self._crossing is not None else self._launch.programs,
+            "wanted": self.job.world_size if self._crossing is not None else self._launch.programs,
             "has": 0 if self._crossing is not None else self._launch.gathered,
             "index": 0,
             "count": 1,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+TITLE = "no rank can go on"
+"""What the text of every DeadlockError begins with."""
 
 _SLOT_BYTES = 64
 
@@ -15,6 +18,8 @@ Wait = dict[str, Any]
 
 class DeadlockError(RuntimeError):
     """No rank of the job can go on. The text is the table of who waits for what, the same on every rank."""
+
+    __module__ = "triton_dist"
 
 
 @dataclass(frozen=True)
@@ -26,20 +31,22 @@ class RankState:
         waits: what its programs and its host wait for.
         host: what its host does, in words.
         has_left: it has ended, or its part of the job has.
+        finished: its launch that has ended last (`kernel`), and how long ago (`seconds`).
     """
 
     rank: int
     waits: Sequence[Wait]
     host: str
     has_left: bool = False
+    finished: Mapping[str, Any] | None = None
 
 
-def verdict(ranks: Sequence[RankState]) -> str:
-    """The text of the error that all ranks raise."""
+def verdict(ranks: Sequence[RankState], replay: str = "") -> str:
+    """The text of the error that all ranks raise; `replay` says how to have the same choices made again."""
     waits = [wait for rank in ranks for wait in rank.waits]
     since = min((wait["seconds"] for wait in waits), default=0.0)
-    title = f"no rank can go on ({_count(len(ranks), 'rank')}, {since:.2f} s after the last progress)"
-    return "\n".join([title, "", table(ranks), *_hint_lines(ranks)])
+    title = f"{TITLE} ({_count(len(ranks), 'rank')}, {since:.2f} s after the last progress)"
+    return "\n".join([title, "", table(ranks), *_hint_lines(ranks), *([f"replay: {replay}"] if replay else [])])
 
 
 def suspicion(ranks: Sequence[RankState]) -> str:
@@ -55,7 +62,9 @@ def table(ranks: Sequence[RankState]) -> str:
     for rank in ranks:
         for wait in rank.waits:
             rows.append((str(rank.rank), *_row(wait)))
-        if not any(wait["kernel"] for wait in rank.waits):
+        if rank.finished is not None and not any(wait["kernel"] for wait in rank.waits):
+            rows.append((str(rank.rank), *_finished_row(rank.rank, rank.finished, ranks)))
+        if not rank.waits:
             rows.append((str(rank.rank), "host", "", "", rank.host, "", "", "", ""))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
@@ -63,17 +72,37 @@ def table(ranks: Sequence[RankState]) -> str:
 
 
 def _row(wait: Wait) -> tuple[str, ...]:
-    program = wait["program"]
+    program, loops = wait["program"], wait.get("loops")
     return (
         f"({','.join(map(str, program))})" if program is not None else "host",
         wait["kernel"] or "",
         _place(wait) + (" " if wait["file"] else "") + wait["primitive"],
         _target(wait),
-        f"{wait['compare']} {wait['wanted']}",
-        str(wait["has"]),
+        "" if loops else f"{wait['compare']} {wait['wanted']}",
+        "" if loops else str(wait["has"]),
         _writer(wait.get("last_writer")) if wait["pe_offset"] is not None else "",
         f"{wait['seconds']:.2f} s",
     )
+
+
+def _finished_row(number: int, finished: Mapping[str, Any], ranks: Sequence[RankState]) -> tuple[str, ...]:
+    """The kernel that rank `number` has run last, and the signal of it that others wait beside."""
+    ago = f"ended {finished['seconds']:.2f} s ago"
+    for rank in ranks:
+        for wait in rank.waits:
+            for write in filter(None, (wait.get("last_writer"), *(wait.get("near") or []))):
+                if write["rank"] == number and write["kernel"] == finished["kernel"]:
+                    where = f"{_place(write)} {write['primitive']}"
+                    wrote = f"rank {rank.rank}'s {_word(wait, write['pe_offset'])}"
+                    return "finished", finished["kernel"], where, f"nothing: {ago}, wrote {wrote}", "", "", "", ""
+    return "finished", finished["kernel"], "", f"nothing: {ago}", "", "", "", ""
+
+
+def _word(wait: Wait, offset: int) -> str:
+    """A word of the allocation that `wait` is about."""
+    if not wait.get("object"):
+        return f"heap+{offset} B"
+    return f"{wait['object']}+{offset - wait['pe_offset'] + wait['object_offset']} B"
 
 
 def _place(item: Wait) -> str:
@@ -82,6 +111,8 @@ def _place(item: Wait) -> str:
 
 def _target(wait: Wait) -> str:
     """The symmetric address: by the kernel's argument and the slot where these are known."""
+    if wait.get("loops"):
+        return "what it looks at, spinning by itself"
     if wait["pe_offset"] is None:
         missing = wait["missing_pes"]
         return "all programs of its launch" if missing is None else f"{_ranks(missing)} to come to it"

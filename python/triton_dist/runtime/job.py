@@ -14,7 +14,6 @@ import multiprocessing.util
 import os
 import secrets
 import sys
-import threading
 import time
 import warnings
 import weakref
@@ -22,10 +21,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from triton_dist import env
-from triton_dist.runtime import deadlock, launches, native, rendezvous
+from triton_dist.runtime import deadlock, launches, native, rendezvous, shared_calls
 from triton_dist.runtime.deadlock import DeadlockError
 from triton_dist.runtime.heap import SymmetricHeap
 from triton_dist.runtime.native import HostState
+from triton_dist.runtime.other_threads import OtherThreads
 from triton_dist.runtime.peers import Peers
 from triton_dist.runtime.status_page import CollectiveCall, State, StatusPage
 from triton_dist.trace import recording
@@ -79,6 +79,8 @@ class Job:
         self._library = native.library()
         self._sequence = 0
         self._alone_since: float | None = None
+        self._stuck_since: float | None = None
+        self._other_threads = OtherThreads()
         self._reached = [0] * call.world_size
         self._reached_on_streams = [0] * call.world_size
         self._references = 0
@@ -97,19 +99,21 @@ class Job:
             raise
         self.heap = SymmetricHeap(self._library, call.rank, call.world_size, total)
         ctypes.memset(self._word(0), 0, 2 * _WORD_STRIDE * call.world_size)
+        shared_calls.publish_in(self._library)
         self._recording = recording.begin(call.rank, call.world_size, job=meeting.pids[0])
         self.heap.is_traced = self._recording is not None
 
     # ------------------------------------------------------------------------------------------- peers
 
-    def check_peers(self) -> None:
+    def check_peers(self, may_be_stuck: bool = True) -> None:
         """Raises PeerGoneError when this process waits for something that no peer can give any more.
 
         To be called now and then while kernels run or wait. A barrier of kernels fails as soon as one of the ranks
         that it waits for has gone; other waits fail when all other ranks have, since any of them might signal.
+        `may_be_stuck`: nothing says that what this rank waits for will come.
         """
         self._peers.look()
-        self.check_deadlock()
+        self.check_deadlock(may_be_stuck)
         if not self._peers.gone:
             return
         if self._alone_since is None and self._peers.all_gone():
@@ -127,50 +131,83 @@ class Job:
                     f"rank {self.rank} waits in {_describe_wait(wait)}, but {self._peers.describe(missing)}"
                 )
 
-    def check_deadlock(self) -> None:
+    def check_deadlock(self, may_be_stuck: bool = True) -> None:
         """Raises DeadlockError once it is certain that no rank can go on, on every rank with the same text.
 
-        To be called by a wait in a host state other than RUNS, each time that its end is not there.
+        To be called by a wait in a host state other than RUNS, each time that its end is not there, and once each time;
+        with `may_be_stuck=False` where it will come by itself, or has not been looked for since the last call.
         """
-        if self._are_others_running():
-            return
         text = self._library.verdict()
-        if not text and self._library.look(self._peers.have_exited(self.world_size)):
+        if not text and may_be_stuck and self._is_stuck():
             ranks = [self._state_of(rank) for rank in range(self.world_size)]
-            # Where ranks have gone and only hosts wait for them, PeerGoneError says how they went.
-            if not self._peers.gone or any(wait["kernel"] for state in ranks for wait in state.waits):
-                self._library.judge(deadlock.verdict(ranks))
+            if self._is_to_be_judged(ranks):
+                self._library.judge(deadlock.verdict(ranks, self._replay()))
                 text = self._library.verdict()
         if text:
             launches.give_up()
             raise DeadlockError(text)
 
-    def _are_others_running(self) -> bool:
-        """Whether this process has threads of Python's that may still do something."""
-        own = threading.current_thread()
-        return any(thread is not own and not thread.name.startswith("triton-dist-") for thread in threading.enumerate())
+    def _is_stuck(self) -> bool:
+        """Whether it is certain that no rank can go on."""
+        if self._other_threads.may_act() or not self._library.look(self._peers.have_exited(self.world_size)):
+            self._stuck_since = None
+            return False
+        return True
+
+    def _is_to_be_judged(self, ranks: list[deadlock.RankState]) -> bool:
+        """Whether it is the table that says most.
+
+        Where ranks have gone and only hosts wait for them, PeerGoneError says how they went; but it does not come where
+        a host waits for any of several ranks, and some are left.
+        """
+        if not self._peers.gone or any(wait["kernel"] for state in ranks for wait in state.waits):
+            return True
+        self._stuck_since = self._stuck_since or time.monotonic()
+        return time.monotonic() - self._stuck_since >= _ALONE_SECONDS
 
     def _state_of(self, rank: int) -> deadlock.RankState:
         left = self._peers.gone.get(rank)
         host = _HOST_WORDS.get(self._library.peer_host_state(rank), "runs") if left is None else left
-        return deadlock.RankState(rank, self._library.peer_waits(rank), host, left is not None)
+        waits, finished = self._library.peer_waits(rank), self._library.peer_finished(rank)
+        return deadlock.RankState(rank, waits, host, left is not None, finished)
+
+    def _replay(self) -> str:
+        """The variables that make the choices of this job again; "" where there are none."""
+        if not env.TRITON_DIST_SIM_STRICT.get():
+            return ""
+        return f"{env.TRITON_DIST_SIM_STRICT.name}=1 {env.TRITON_DIST_SIM_SEED.name}={self._library.job_seed()}"
 
     def _wait(self, what: str, ready: Callable[[int], bool], needed: Iterable[int] | None) -> None:
         """Waits in slices until `ready(slice_ns)`.
 
         `needed` are the ranks without which it cannot become ready; None: any other rank may make it so.
         """
-        with launches.host_state(HostState.IN_SHMEM):
+        with self.waiting():
             while not ready(SLICE_NS):
                 self.fail_if_alone(what, ready, needed)
 
-    def fail_if_alone(self, what: str, ready: Callable[[int], bool], needed: Iterable[int] | None) -> None:
+    def list_wait(self, record: bytes) -> int | None:
+        """Has all ranks see a wait, a native.WAIT_RECORD; for :meth:`unlist_wait`."""
+        return self._library.list_wait(record)
+
+    def unlist_wait(self, listed: int | None) -> None:
+        """Takes back what :meth:`list_wait` has done."""
+        self._library.unlist_wait(listed)
+
+    def waiting(self) -> contextlib.AbstractContextManager[None]:
+        """For a wait in several steps: in between, this process does nothing that others wait for."""
+        return launches.host_state(HostState.IN_SHMEM)
+
+    def fail_if_alone(
+        self, what: str, ready: Callable[[int], bool], needed: Iterable[int] | None, may_be_stuck: bool = True
+    ) -> None:
         """Raises PeerGoneError if `what`, which is not `ready(0)`, waits for ranks that have ended.
 
-        `needed` are the ranks without which it cannot become ready; None: any other rank may make it so.
+        `needed` are the ranks without which it cannot become ready; None: any other rank may make it so. For
+        `may_be_stuck` see :meth:`check_deadlock`.
         """
         self._peers.look()
-        self.check_deadlock()
+        self.check_deadlock(may_be_stuck)
         missing = self._peers.missing(needed)
         # The last thing that a rank did may have been what this one waits for.
         if missing and not ready(0):
@@ -373,7 +410,7 @@ class Job:
         def ready(ns: int) -> bool:
             return self._library.wait_until(address, width, _NE, seen, ns)
 
-        with launches.host_state(HostState.IN_SHMEM):
+        with self.waiting():
             if not ready(slice_ns):
                 self.fail_if_alone(name, ready, None)
 
@@ -421,6 +458,7 @@ class Job:
 
     def _close(self) -> None:
         launches.watch(None)
+        shared_calls.publish_in(None)
         if self._claim is not None:
             self._claim.close()
         self._peers.close()
@@ -468,6 +506,11 @@ class CollectiveWait:
         self._sequence = sequence
         self._ticket = ticket
 
+    @property
+    def ticket(self) -> int:
+        """Which of the job's barriers it is."""
+        return self._ticket
+
     def is_over(self, slice_ns: int) -> bool:
         """Whether all ranks have arrived, after at most `slice_ns` nanoseconds.
 
@@ -487,10 +530,10 @@ class CollectiveWait:
         """The calls that the ranks make, by rank; None for one that has not arrived."""
         return self._job.posted(self._sequence)
 
-    def fail_if_alone(self, what: str) -> None:
+    def fail_if_alone(self, what: str, may_be_stuck: bool = True) -> None:
         """Raises PeerGoneError, in which `what` waits, if a rank that has not arrived has ended."""
         everyone = range(self._job.world_size)
-        self._job.fail_if_alone(what, lambda ns: self._job.is_passed(self._ticket, ns), everyone)
+        self._job.fail_if_alone(what, lambda ns: self._job.is_passed(self._ticket, ns), everyone, may_be_stuck)
 
 
 class _Reference:

@@ -27,11 +27,14 @@ _BLOCKED_NS = 20_000_000
 _BLOCKED_AT_EXIT_NS = 1_000_000_000
 _STOP_NS = 2_000_000_000
 
-_watch: Callable[[], None] | None = None
+_watch: Callable[[bool], None] | None = None
 
 
-def watch(check: Callable[[], None] | None) -> None:
-    """Has `check` called between the slices of every wait; what it raises ends the wait. None: nothing."""
+def watch(check: Callable[[bool], None] | None) -> None:
+    """Has `check` called between the slices of every wait; what it raises ends the wait. None: nothing.
+
+    It is told whether the wait may be in vain: nothing says that what it waits for will come.
+    """
     global _watch
     _watch = check
 
@@ -80,10 +83,10 @@ def host_state(state: HostState) -> Iterator[None]:
         loaded.host_state(before)
 
 
-def look() -> None:
-    """What every wait of the host does now and then; raises what ends the wait."""
+def look(may_be_stuck: bool = True) -> None:
+    """What every wait of the host does now and then; raises what ends the wait. `may_be_stuck`: see :func:`watch`."""
     if _watch is not None:
-        _watch()
+        _watch(may_be_stuck)
 
 
 def _wait(ready: Callable[[int], bool]) -> None:
@@ -127,8 +130,7 @@ def _synchronize_unless_blocked(nanoseconds: int) -> bool:
     while not loaded.synchronize(min(SLICE_NS, nanoseconds)):
         if loaded.blocked_ns() > nanoseconds:
             return False
-        if _watch is not None:
-            _watch()
+        look(may_be_stuck=False)
     return True
 
 

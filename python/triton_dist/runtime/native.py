@@ -16,12 +16,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 
 LAUNCH = struct.Struct("=QQQQQq8i")
 """tdist_launch: function, addresses of the kernel's name, of the launching file's name, of the arguments (0: they
 follow) and of their names, stream, line, grid (x, y, z), cube and vector cores that a program takes, number of
 arguments, 0."""
+
+
+WAIT_RECORD = struct.Struct("=ii3iiqqQqiiiiqqQq40s32s128s200s")
+"""tdist_wait_record."""
 
 
 class NativeError(RuntimeError):
@@ -94,6 +98,12 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "tdist_rt_verdict": (_LONG, [ctypes.c_char_p, _LONG]),
     "tdist_rt_peer_waits": (_INT, [_INT, ctypes.c_char_p, _LONG]),
     "tdist_rt_peer_host_state": (_INT, [_INT]),
+    "tdist_rt_peer_finished": (_INT, [_INT, ctypes.c_char_p, _LONG]),
+    "tdist_rt_job_seed": (_LONG, []),
+    "tdist_rt_set_count": (_INT, [ctypes.c_uint64, ctypes.c_uint64]),
+    "tdist_rt_count_of": (_LONG, [ctypes.c_uint64]),
+    "tdist_rt_list_wait": (_POINTER, [_TEXT]),
+    "tdist_rt_unlist_wait": (None, [_POINTER]),
     "tdist_rt_describe_waits": (_LONG, [ctypes.c_char_p, _LONG]),
 }
 
@@ -323,6 +333,34 @@ class Library:
     def peer_waits(self, pe: int) -> list[dict[str, Any]]:
         """What :meth:`describe_waits` gives on PE `pe`."""
         return _waits(self._text(functools.partial(self._library.tdist_rt_peer_waits, pe)))
+
+    def peer_finished(self, pe: int) -> dict[str, Any] | None:
+        """The launch of PE `pe` that has ended last: its `kernel`, and `seconds` since then."""
+        finished: dict[str, Any] | None = json.loads(
+            self._text(functools.partial(self._library.tdist_rt_peer_finished, pe))
+        )
+        return finished
+
+    def job_seed(self) -> int:
+        """The seed of the dice of the job that this process is in."""
+        return self._check(self._library.tdist_rt_job_seed())
+
+    def set_count(self, key: int, count: int) -> None:
+        """Tell all ranks a count of this one, under a key; nothing happens where there is no room left."""
+        self._library.tdist_rt_set_count(key, count)
+
+    def count_of(self, key: int) -> int:
+        """The count that some rank tells under a key; -1 where none does, -2 where one may have had no room for it."""
+        return int(self._library.tdist_rt_count_of(key))
+
+    def list_wait(self, record: bytes) -> int | None:
+        """Put a wait, a WAIT_RECORD, into the table that all ranks read; for :meth:`unlist_wait`. None: it is full."""
+        listed: int | None = self._library.tdist_rt_list_wait(record)
+        return listed
+
+    def unlist_wait(self, listed: int | None) -> None:
+        """Take a wait out of the table again."""
+        self._library.tdist_rt_unlist_wait(listed)
 
     def describe_waits(self) -> list[dict[str, Any]]:
         """What this process's programs and host calls wait for now. May be called from any thread."""

@@ -116,7 +116,8 @@ def _failure_text(record: JobRecord, failed: Sequence[RankRecord]) -> str:
     for other in failed:
         if other not in alike:
             after = f", {(other.at - first.at) * 1e3:.0f} ms later" if other.at and first.at else ""
-            parts += [_rule(f"rank {other.rank} of {world_size}{after}"), _details(other) or _what_happened(other)]
+            told = _without_table_of(first, _details(other))
+            parts += [_rule(f"rank {other.rank} of {world_size}{after}"), told or _what_happened(other)]
     parts.append(_rest(record, failed))
     return "\n".join(part for part in parts if part)
 
@@ -137,6 +138,14 @@ def _is_like(r: RankRecord, other: RankRecord) -> bool:
 
 def _details(r: RankRecord) -> str:
     return r.text.rstrip() or without_our_frames(r.crash)
+
+
+def _without_table_of(first: RankRecord, text: str) -> str:
+    """`text` without the table of a deadlock, which is the same on all ranks, if that of `first` shows it."""
+    shown, title, table = _details(first).partition(deadlock.TITLE)
+    if title and shown and text.endswith(title + table):
+        return text.removesuffix(table) + " ... (the table is above)"
+    return text
 
 
 def _rest(record: JobRecord, failed: Sequence[RankRecord]) -> str:

@@ -81,10 +81,12 @@ def GiveTurnsInLoops : Pass<"tdist-give-turns-in-loops", "mlir::ModuleOp"> {
     The programs of a simulated NPU take turns on a few threads: one that waits in a loop of its own,
     for memory that another one changes, must let that one run. Loops count down at their back edges
     and call the runtime now and then: `scf.while` with an access to memory as one that waits, other
-    `scf.while` and `scf.for` with an access to memory as one that computes.
+    `scf.while` and `scf.for` with an access to memory as one that computes. A loop that waits says
+    where in the kernel's source it stands.
   }];
   let dependentDialects = ["mlir::arith::ArithDialect", "mlir::func::FuncDialect",
-                           "mlir::memref::MemRefDialect", "mlir::scf::SCFDialect"];
+                           "mlir::LLVM::LLVMDialect", "mlir::memref::MemRefDialect",
+                           "mlir::scf::SCFDialect"];
 }
 
 def ConvertAtomicsToLLVM : Pass<"tdist-convert-atomics-to-llvm", "mlir::ModuleOp"> {

@@ -1,6 +1,8 @@
 // RUN: tdist-opt %s --tdist-give-turns-in-loops | FileCheck %s
 
-// CHECK: func.func private @tdist_sim_yield()
+// CHECK: func.func private @tdist_sim_yield(!llvm.ptr)
+// CHECK-DAG: llvm.mlir.global internal constant @[[FILE:tdist_loop_file_.*]]("k.py
+// CHECK-DAG: llvm.mlir.global internal constant @[[PLACE:tdist_loop_loc_[0-9]+]]
 // CHECK-LABEL: func.func @kernel
 // CHECK: %[[COUNTER:.*]] = memref.alloca() : memref<i32>
 // CHECK: memref.store %{{.*}}, %[[COUNTER]]
@@ -9,7 +11,8 @@
 // CHECK: %[[LEFT:.*]] = arith.subi
 // CHECK: %[[TIME:.*]] = arith.cmpi eq, %[[LEFT]]
 // CHECK: %[[NEXT:.*]] = scf.if %[[TIME]]
-// CHECK-NEXT: call @tdist_sim_yield()
+// CHECK-NEXT: %[[LOOP:.*]] = llvm.mlir.addressof @[[PLACE]]
+// CHECK-NEXT: call @tdist_sim_yield(%[[LOOP]])
 // CHECK: else
 // CHECK-NEXT: scf.yield %[[LEFT]]
 // CHECK: memref.store %[[NEXT]], %[[COUNTER]]
@@ -35,6 +38,6 @@ func.func @kernel(%lock: memref<1xi32>, %expected: memref<1xi32>, %desired: memr
     scf.condition(%taken)
   } do {
     scf.yield
-  }
+  } loc("k.py":1:1)
   return
 }

@@ -17,6 +17,7 @@ import torch
 import triton
 import triton.language as tl
 
+import triton_dist
 import triton_dist.language as dl
 from triton_dist.language.extra import libshmem_device as shmem
 from triton_dist.runtime import session
@@ -146,6 +147,13 @@ def test_primitives_need_a_kernel_and_a_job() -> None:
         dl.rank()
     with pytest.raises(RuntimeError, match=r"wait (needs shmem to be initialised|was called after aclshmem_finalize)"):
         waits_for_nobody[(1,)](torch.zeros(1, dtype=torch.int64).npu())
+
+
+def test_a_deadlock_is_told_as_of_compiled_kernels(words: torch.Tensor) -> None:
+    with pytest.raises(triton_dist.DeadlockError, match="no rank can go on") as caught:
+        waits_for_nobody[(1,)](words)
+    place = f"test_programs.py:{line_of(waits_for_nobody)} wait"
+    assert re.search(rf"0 +\(0,0,0\) +waits_for_nobody +{place} .* == 7 +0 +never", str(caught.value)), caught.value
 
 
 def test_ctrl_c_ends_a_wait_which_is_described_meanwhile(words: torch.Tensor) -> None:

@@ -227,9 +227,9 @@ class _Measurement:
         finally:
             launches.watch(self._job.check_peers)
 
-    def _look_at_peers(self) -> None:
+    def _look_at_peers(self, may_be_stuck: bool) -> None:
         """Raises _PeerFailedError if the launch of another rank has failed: this one's may wait for it for ever."""
-        self._job.check_peers()
+        self._job.check_peers(may_be_stuck)
         for call in self._job.posted_ahead():
             if call is not None and call.name == _NAME and call.align != _State.DONE:
                 raise _PeerFailedError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
@@ -9,14 +11,37 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import default_pg_timeout
 from torch.futures import Future
 
 from triton_dist import env
 from triton_dist.runtime import launches
 from triton_dist.runtime.native import HostState
+from triton_dist.runtime.other_threads import OWN_PREFIX
+from triton_dist.runtime.shared_calls import Calls, have_begun
 
 # How long a collective is waited for before a look at the other ranks.
 _LOOK_SECONDS = 0.05
+
+_ID_KEY = "triton_dist_group"
+
+# Collectives that cannot be done anywhere while a rank has not come; on the other ranks, while the root has not; on the
+# root, while any other rank has not.
+_OF_ALL = frozenset(
+    {
+        "allreduce",
+        "allgather",
+        "allgather_coalesced",
+        "_allgather_base",
+        "reduce_scatter",
+        "_reduce_scatter_base",
+        "alltoall_base",
+        "barrier",
+    }
+)
+_FROM_ROOT = frozenset({"broadcast", "scatter"})
+_TO_ROOT = frozenset({"reduce", "gather"})
+_OTHER = {"send": "recv", "recv": "send"}
 
 
 class HcclWork(dist.Work):
@@ -28,25 +53,60 @@ class HcclWork(dist.Work):
         works: gloo's, in the order in which they were started.
         outputs: the tensors that they write.
         finish: called once, when all are done: what must happen before the tensors may be read.
+        may_be_stuck: whether a rank that it cannot be done without has not begun its part.
+        gives_up: a wait for them may end with an error of its own that the caller counts on.
     """
 
     def __init__(
-        self, works: Sequence[dist.Work], outputs: list[torch.Tensor], finish: Callable[[], None] | None = None
+        self,
+        works: Sequence[dist.Work],
+        outputs: list[torch.Tensor],
+        finish: Callable[[], None] | None = None,
+        may_be_stuck: Callable[[], bool] = lambda: False,
+        gives_up: bool = False,
     ) -> None:
         super().__init__()
         self._works = works
         self._outputs = outputs
         self._finish = finish
+        self.may_be_stuck = may_be_stuck
+        self.gives_up = gives_up
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Blocks until the collectives are done; an error of theirs comes out here."""
-        with launches.host_state(HostState.IN_HCCL):
-            if not timeout:
-                for work in self._works:
-                    _look_until_done(work)
-            results = [work.wait(timeout) for work in self._works]
+        # A wait that ends by itself is none in which a rank is stuck for ever.
+        state = HostState.RUNS if timeout or self.gives_up else HostState.IN_HCCL
+        with launches.host_state(state):
+            results = [work.wait(timeout) if timeout else self._wait_and_look(work) for work in self._works]
         self._call_finish()
         return all(results)
+
+    def _wait_and_look(self, work: dist.Work) -> bool:
+        """Waits, and looks now and then whether the other ranks can still come to it."""
+        done = threading.Event()
+        try:
+            future = work.get_future()
+        except RuntimeError:  # gloo's send and recv have none, and can only be waited for
+            return self._look_beside(work)
+        future.add_done_callback(lambda _: done.set())
+        while not done.wait(_LOOK_SECONDS):
+            launches.look(self.may_be_stuck())
+        return work.wait()
+
+    def _look_beside(self, work: dist.Work) -> bool:
+        done: concurrent.futures.Future[bool] = concurrent.futures.Future()
+
+        def wait() -> None:
+            try:
+                done.set_result(work.wait())
+            except BaseException as error:
+                done.set_exception(error)
+
+        # Whoever gives up the wait leaves it behind: it ends with the group's time-out, or with the process.
+        threading.Thread(target=wait, name=f"{OWN_PREFIX}hccl", daemon=True).start()
+        while not concurrent.futures.wait([done], _LOOK_SECONDS).done:
+            launches.look(self.may_be_stuck())
+        return done.result()
 
     def _call_finish(self) -> None:
         finish, self._finish = self._finish, None
@@ -91,18 +151,6 @@ class HcclWork(dist.Work):
         return torch.futures.collect_all([work.get_future() for work in self._works]).then(value)
 
 
-def _look_until_done(work: dist.Work) -> None:
-    """Waits for a collective, and looks now and then whether the other ranks can still come to it."""
-    try:
-        future = work.get_future()
-    except RuntimeError:
-        return  # gloo's send and recv have none
-    done = threading.Event()
-    future.add_done_callback(lambda _: done.set())
-    while not done.wait(_LOOK_SECONDS):
-        launches.look()
-
-
 def _interfaces() -> list[dict[str, str]]:
     """How gloo is told which interfaces to use: the loopback, unless GLOO_SOCKET_IFNAME names others."""
     names = env.GLOO_SOCKET_IFNAME.get()
@@ -114,7 +162,10 @@ def _interfaces() -> list[dict[str, str]]:
 
 def _join(works: Sequence[HcclWork]) -> HcclWork:
     """Several collectives under way, waited for as one."""
-    return HcclWork(works, [tensor for work in works for tensor in work.result()])
+    outputs = [tensor for work in works for tensor in work.result()]
+    return HcclWork(
+        works, outputs, None, lambda: any(work.may_be_stuck() for work in works), any(work.gives_up for work in works)
+    )
 
 
 class SimulatedHcclGroup(dist.ProcessGroup):
@@ -132,9 +183,16 @@ class SimulatedHcclGroup(dist.ProcessGroup):
         gloo: Any = dist.ProcessGroupGloo
         options = gloo._Options()
         options._timeout = timeout
+        # With less time than the default, somebody may count on the error that says it is over.
+        self._gives_up = timeout < default_pg_timeout
         options._devices = [gloo.create_device(**where) for where in _interfaces()]
         self._gloo = gloo(store, rank, size, options)
         self._coalesced: list[HcclWork] | None = None
+        if rank == 0:
+            store.set(_ID_KEY, secrets.token_hex(8))
+        self._id = store.get(_ID_KEY).decode()
+        self._calls = Calls(self._name_of_calls(rank))
+        self._calls_between: dict[str, Calls] = {}
         # torch keeps a group's name, and asks what a group can do, in the backends registered with it.
         for device in ("npu", "cpu"):
             self._register_backend(torch.device(device), dist.ProcessGroup.BackendType.CUSTOM, self._gloo)
@@ -167,10 +225,41 @@ class SimulatedHcclGroup(dist.ProcessGroup):
     def _run(self, collective: str, *arguments: Any, **options: Any) -> HcclWork:
         """Runs a collective of gloo; the tensors that it writes are those of the first argument."""
         hosts = [self._host(argument) for argument in arguments]
-        work = HcclWork([getattr(self._gloo, collective)(*hosts, **options)], list(_tensors(arguments[:1])))
+        may_be_stuck = self._begin(collective, arguments)
+        started = getattr(self._gloo, collective)(*hosts, **options)
+        work = HcclWork([started], list(_tensors(arguments[:1])), None, may_be_stuck, self._gives_up)
         if self._coalesced is not None:
             self._coalesced.append(work)
         return work
+
+    def _name_of_calls(self, rank: int) -> str:
+        return f"{self._id} rank {rank}"
+
+    def _begin(self, collective: str, arguments: Sequence[Any]) -> Callable[[], bool]:
+        """Counts a call that begins. Gives what says whether a rank that it cannot be done without has not come."""
+        own, others = self.rank(), [rank for rank in range(self.size()) if rank != self.rank()]
+        if collective in ("send", "recv"):
+            peer, tag = arguments[1:3]
+            here, there = (
+                f"{self._id} {collective} {own} {peer} {tag}",
+                f"{self._id} {_OTHER[collective]} {peer} {own} {tag}",
+            )
+            number = self._calls_between.setdefault(here, Calls(here)).begin()
+            return lambda: self._has_not_begun(peer, number, there)
+        number = self._calls.begin()
+        root = next((options.rootRank for options in arguments if hasattr(options, "rootRank")), None)
+        if collective in _FROM_ROOT and root is not None and root != own:
+            return lambda: self._has_not_begun(root, number)
+        if collective in _OF_ALL or (collective in _TO_ROOT and root == own):
+            return lambda: any(self._has_not_begun(rank, number) for rank in others)
+        # Which ranks it goes by is gloo's affair: if it goes by any, none has come.
+        return lambda: bool(others) and all(self._has_not_begun(rank, number) for rank in others)
+
+    def _has_not_begun(self, rank: int, number: int, name: str | None = None) -> bool:
+        """Whether a rank of the group is known not to have begun the call of that number."""
+        calls = self._name_of_calls(rank)
+        begun = have_begun(name or calls, by=calls)
+        return begun is not None and begun < number
 
     def _start_coalescing(self, device: torch.device) -> None:
         self._coalesced = []
@@ -225,8 +314,9 @@ def _alltoall(
         for output, part in zip(outputs, received.split(received_sizes), strict=True):
             output.copy_(part.view(output.shape))
 
+    may_be_stuck = self._begin("alltoall_base", opts)
     work = self._gloo.alltoall_base(received, sent, received_sizes, sizes, *opts)
-    return HcclWork([work], outputs, distribute)
+    return HcclWork([work], outputs, distribute, may_be_stuck, self._gives_up)
 
 
 def _barrier(self: SimulatedHcclGroup, *arguments: Any, **options: Any) -> HcclWork:

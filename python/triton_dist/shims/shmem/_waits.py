@@ -69,11 +69,12 @@ def _wait_one(kind: Kind, function: str, address: int, cmp: CmpOp | int, value: 
     current.heap.check_range(address, kind.size, current.rank, function, align=kind.size)
     holds = _TRUE[compare]
     wanted = kind.from_raw(raw)
-    while True:
-        seen = kind.raw(address)
-        if holds(kind.from_raw(seen), wanted):
-            return kind.from_raw(seen)
-        current.wait_for_change(address, kind.size, seen, function)
+    with current.waiting():
+        while True:
+            seen = kind.raw(address)
+            if holds(kind.from_raw(seen), wanted):
+                return kind.from_raw(seen)
+            current.wait_for_change(address, kind.size, seen, function)
 
 
 class _Several:
@@ -112,13 +113,14 @@ class _Several:
 
     def wait(self, for_all: bool) -> list[int]:
         """Waits until one element holds, or all of them; returns those that do."""
-        while True:
-            met, unmet = self.met()
-            if unmet is None or (met and not for_all):
-                return met
-            address = self._address + unmet[0] * self._kind.size
-            slice_ns = job.SLICE_NS if for_all or len(self.active) == 1 else _ANY_SLICE_NS
-            self.job.wait_for_change(address, self._kind.size, unmet[1], self.function, slice_ns)
+        with self.job.waiting():
+            while True:
+                met, unmet = self.met()
+                if unmet is None or (met and not for_all):
+                    return met
+                address = self._address + unmet[0] * self._kind.size
+                slice_ns = job.SLICE_NS if for_all or len(self.active) == 1 else _ANY_SLICE_NS
+                self.job.wait_for_change(address, self._kind.size, unmet[1], self.function, slice_ns)
 
 
 class _Vector:
