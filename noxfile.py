@@ -18,6 +18,7 @@ import nox
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "python")]
 
 from ci import benchmarks, installation, linters, native_tests, python_tests, report, wheels
+from ci import soak as soaking
 from ci.environment import own_arguments
 from ci.images import build as image_build
 from ci.images import run as image_run
@@ -116,6 +117,17 @@ def sanitize(session: nox.Session) -> None:
     report.run_each(
         session, *(partial(native_tests.run_sanitized, session, sanitizers) for sanitizers in native_tests.SANITIZERS)
     )
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Repeats what chance decides: multi-rank tests in the strict mode, and jobs on a busy machine.
+
+    nox -s soak
+    nox -s soak -- strict --runs 5
+    nox -s soak -- false-reports --busy-runs 100
+    """
+    soaking.run(session, installation.ensure(session))
 
 
 @nox.session

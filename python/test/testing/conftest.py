@@ -140,6 +140,8 @@ class Suite:
         assert not self.leases.exists() or self.free_npus() == 8
         assert list(self.tmp.iterdir()) == []
         assert in_line(LeaseDirectory(self.leases)) == []
+        shared = [file.name for file in Path("/dev/shm").iterdir() if "triton" in file.name or "tdist" in file.name]
+        assert shared == []
 
 
 @pytest.fixture

@@ -257,3 +257,52 @@ def test_no_memory_for_a_heap(suite: Suite) -> None:
     told = section(result.stdout.str(), rf"test_heap\[{1 << 50}\]")
     assert re.match(r"rank \d of 2: ", told)
     assert "memory" in told
+
+
+FAILURES = """
+import pytest
+import shmem as ash
+import torch
+import triton
+import triton.language as tl
+import triton_dist.language as dl
+
+@triton.jit
+def waits(signals):
+    dl.wait(signals, 1, "sys", "acquire")
+
+@triton.jit
+def strays(signals):
+    dl.notify(signals, 99)
+
+def fails(rank, world_size, how):
+    attributes = ash.InitAttr()
+    attributes.my_rank, attributes.n_ranks = rank, world_size
+    attributes.local_mem_size, attributes.ip_port = 1 << 20, "tcp://127.0.0.1:8666"
+    ash.aclshmem_init(attributes)
+    signals = ash.aclshmem_create_tensor([8], dtype=torch.int64, device_id=rank).zero_()
+    if how == "kernel error" and rank == 0:
+        strays[(1,)](signals)
+    elif how == "exception" and rank == 0:
+        raise ValueError("on purpose")
+    else:
+        waits[(1,)](signals)
+    torch.npu.synchronize()
+
+@pytest.mark.dist
+@pytest.mark.parametrize("how", ["deadlock", "kernel error", "exception"])
+def test_fails(dist_test, how):
+    dist_test(fails, args=(how,))
+"""
+
+
+def test_failures_of_kernels_and_hosts(suite: Suite) -> None:
+    suite.write("test_fails.py", FAILURES)
+    result = suite.run("--color=no")  # looks at what is left, too
+    result.assert_outcomes(failed=3)
+    output = result.stdout.str()
+    deadlock = section(output, r"test_fails\[deadlock\]")
+    assert "triton_dist.DeadlockError: no rank can go on (2 ranks" in deadlock
+    assert deadlock.count("last written by") == 1  # the table, once for all ranks
+    assert "PE 99 does not exist" in section(output, r"test_fails\[kernel error\]")
+    assert "ValueError: on purpose" in section(output, r"test_fails\[exception\]")

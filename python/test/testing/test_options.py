@@ -35,6 +35,8 @@ import os
 
 def worker(rank, world_size):
     from triton_dist import env
+    from triton_dist.runtime import soc
+    print("cores", soc.simulated())
     print("strict", env.TRITON_DIST_SIM_STRICT.get(), "seed", env.TRITON_DIST_SIM_SEED.get())
     assert rank == 0
 
@@ -45,10 +47,17 @@ def test_strict(dist_test):
 
 def test_strict_mode_is_told_with_what_replays_it(suite: Suite) -> None:
     suite.write("test_strict.py", STRICT)
-    result = suite.run("--npus=sim:2", "--sim-strict", "--sim-seed=81723")
+    result = suite.run("--npus=sim:2", "--sim-strict", "--sim-seed=81723", "--sim-cores=3,5")
     result.assert_outcomes(failed=1)
-    replay = 'replay: pytest "test_strict.py::test_strict" --npus=sim:2 --sim-strict --sim-seed=81723'
-    result.stdout.fnmatch_lines(["strict mode: --sim-strict --sim-seed=81723", "strict True seed 81723", replay])
+    replay = 'replay: pytest "test_strict.py::test_strict" --npus=sim:2 --sim-strict --sim-seed=81723 --sim-cores=3,5'
+    result.stdout.fnmatch_lines(
+        [
+            "strict mode: --sim-strict --sim-seed=81723",
+            "cores Cores(aic=3, aiv=5)",
+            "strict True seed 81723",
+            replay,
+        ]
+    )
 
 
 def test_strict_mode_without_a_seed_takes_the_same_one_everywhere(suite: Suite) -> None:
@@ -66,6 +75,8 @@ def test_strict_mode_without_a_seed_takes_the_same_one_everywhere(suite: Suite) 
         ("--npus=none", "--npus=none is not allowed: it takes auto, COUNT, LIST such as 0,2,5-7, or sim:COUNT*"),
         ("--npus=sim:0", "--npus=sim:0 is not allowed*"),
         ("--npus=5000", "*5000*not allowed*"),
+        ("--sim-cores=20", "--sim-cores=20 is not allowed: it takes AIC,AIV, two integers of 1 or more"),
+        ("--sim-cores=0,8", "--sim-cores=0,8 is not allowed*"),
         ("--sim-seed=-1", "--sim-seed=-1 is not allowed: it takes an integer of 0 or more"),
         ("--dist-timeout=soon", "--dist-timeout is 'soon': it takes a number of seconds greater than 0"),
         ("-odist_timeout=-1", "dist_timeout of the ini-file is '-1': it takes a number of seconds greater than 0"),
@@ -85,6 +96,7 @@ def test_help_shows_options_and_marker(suite: Suite) -> None:
             "*--dist-timeout=SECONDS*",
             "*--sim-strict*",
             "*--sim-seed=SEED*",
+            "*--sim-cores=AIC,AIV*",
             "*--no-warm-ranks*",
             "*--pdb-rank=RANK*",
             "*--dist-artifacts=DIR*",

@@ -63,6 +63,13 @@ def add_options(parser: pytest.Parser) -> None:
         "Default: TRITON_DIST_SIM_SEED, else a new one, which is shown.",
     )
     group.addoption(
+        "--sim-cores",
+        metavar="AIC,AIV",
+        default=None,
+        help="how many cube and vector cores a simulated NPU has, such as 20,40. "
+        "The same as TRITON_DIST_SIM_AIC and TRITON_DIST_SIM_AIV. Default: those of the SoC.",
+    )
+    group.addoption(
         "--no-warm-ranks",
         action="store_true",
         help="start the processes of each test's ranks anew, instead of keeping them for the next test that fits. "
@@ -136,6 +143,21 @@ def hosts(config: pytest.Config) -> list[Host]:
 def is_strict(config: pytest.Config) -> bool:
     """Whether simulated NPUs are strict in this run."""
     return bool(config.getoption("--sim-strict")) or env.TRITON_DIST_SIM_STRICT.get()
+
+
+def sim_cores(config: pytest.Config) -> tuple[int, int] | None:
+    """Cube and vector cores of a simulated NPU, where --sim-cores says so.
+
+    Raises:
+        ValueError: it is not two numbers of 1 or more.
+    """
+    given: str | None = config.getoption("--sim-cores")
+    if given is None:
+        return None
+    numbers = [int(text) if text.isdecimal() else 0 for text in given.split(",")]
+    if len(numbers) != 2 or min(numbers) < 1:
+        raise ValueError(f"--sim-cores={given} is not allowed: it takes AIC,AIV, two integers of 1 or more")
+    return numbers[0], numbers[1]
 
 
 def choose_seed(config: pytest.Config) -> int | None:

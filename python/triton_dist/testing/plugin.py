@@ -42,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
         options.hosts(config)
         options.check_debugged_rank(config)
         seed = options.choose_seed(config)
+        cores = options.sim_cores(config)
     except (ValueError, LeaseError) as error:
         raise pytest.UsageError(str(error)) from None
     for name, value in chosen.environ.items():
@@ -51,6 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
         _set_for_session(config, "TRITON_DIST_SIM_STRICT", True)
     if seed is not None:
         _set_for_session(config, "TRITON_DIST_SIM_SEED", seed)
+    if cores is not None:
+        _set_for_session(config, "TRITON_DIST_SIM_AIC", cores[0])
+        _set_for_session(config, "TRITON_DIST_SIM_AIV", cores[1])
     config.stash[_RECORDER] = usage.UsageRecorder()
     config.pluginmanager.register(config.stash[_RECORDER], "triton-dist-usage")
     if hasattr(config, "workerinput"):
@@ -184,7 +188,9 @@ def pytest_runtest_makereport(
 def _replay(item: pytest.Item) -> str:
     """The command that makes the simulator's choices of this run again."""
     npus = len(options.inventory(item.config).npus)
-    return f'pytest "{item.nodeid}" --npus=sim:{npus} --sim-strict --sim-seed={item.config.getoption("--sim-seed")}'
+    seed, cores = item.config.getoption("--sim-seed"), item.config.getoption("--sim-cores")
+    and_cores = "" if cores is None else f" --sim-cores={cores}"
+    return f'pytest "{item.nodeid}" --npus=sim:{npus} --sim-strict --sim-seed={seed}{and_cores}'
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
