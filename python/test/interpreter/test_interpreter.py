@@ -48,7 +48,7 @@ def test_programs_and_their_language_and_other_ranks() -> None:
 
 
 def test_all_that_a_kernel_can_call_is_there() -> None:
-    table = HERE.parents[2] / "csrc" / "lib" / "Conversion" / "ExternToCall" / "RuntimeSymbols.cpp"
+    table = HERE.parents[2] / "csrc" / "lib" / "Support" / "RuntimeSymbols.cpp"
     compiled = set(re.findall(r'RuntimeSymbol\{"(tdist_\w+)"', table.read_text()))
     # The compiler makes this one of tl.device_assert, which Triton's interpreter does itself.
     assert compiled - {"tdist_assert_failed"} == set(CALLS)
