@@ -15,7 +15,7 @@ import triton.language.extra.cann.extension as al
 from triton.language.extra.cann import libdevice
 
 if TYPE_CHECKING:
-    from test.language.conftest import KernelCompiler
+    from kernel_compiler import KernelCompiler
 
 
 @triton.jit

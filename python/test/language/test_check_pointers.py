@@ -18,7 +18,7 @@ from triton_dist.compiler import check_pointers
 from triton_dist.compiler.errors import KernelCompileError
 
 if TYPE_CHECKING:
-    from test.language.conftest import KernelCompiler
+    from kernel_compiler import KernelCompiler
 
 SIGNATURE = {"p": "*fp32", "q": "*fp32", "o": "*fp32", "s": "*i32", "c": "i32"}
 

@@ -14,7 +14,7 @@ import triton.language as tl
 from triton_dist.language.extra import libshmem_device as shmem
 
 if TYPE_CHECKING:
-    from test.language.conftest import KernelCompiler
+    from kernel_compiler import KernelCompiler
 
 
 @triton.jit

@@ -19,7 +19,7 @@ import triton_dist.language as dl
 from triton_dist.language.extra import libshmem_device as shmem
 
 if TYPE_CHECKING:
-    from test.language.conftest import KernelCompiler
+    from kernel_compiler import KernelCompiler
 
 BASE = {"p": "*fp32", "s": "*i64", "w": "*i32", "n": "i32", "x": "fp32"}
 

@@ -16,7 +16,7 @@ from triton.language import core
 import triton_dist.language as dl
 
 if TYPE_CHECKING:
-    from test.language.conftest import CompiledKernel, Extern, KernelCompiler
+    from kernel_compiler import CompiledKernel, Extern, KernelCompiler
 
 
 def only(compiled: CompiledKernel) -> Extern:

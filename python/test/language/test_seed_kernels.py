@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from test.language.conftest import KernelCompiler
+    from kernel_compiler import KernelCompiler
 
 PAGE = Path(__file__).parents[1] / "data" / "compiler-options-example.txt"
 
