@@ -92,6 +92,6 @@ def test_ring(dist_test, world_size: int, worker) -> None:
     dist_test(worker, world_size=world_size)
 
 
-@pytest.mark.dist(nodes=2)
+@pytest.mark.dist(nodes=2, timeout=240)
 def test_a_ring_over_two_nodes(dist_test) -> None:
     dist_test(all_gather)

@@ -144,7 +144,7 @@ def with_ssh(suite: Suite) -> list[str]:
     """Options for two hosts that a stand-in for ssh leads to."""
     suite.write("ssh", SSH)
     (suite.path / "ssh").chmod(0o755)
-    return [HOSTS, f"--dist-launch={suite.path / 'ssh'} -q {{host}} {{command}}"]
+    return [HOSTS, f"--dist-launch={suite.path / 'ssh'} -q {{host}} {{command}}", "-odist_timeout=240"]
 
 
 def test_ranks_on_two_hosts(suite: Suite) -> None:

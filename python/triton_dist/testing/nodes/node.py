@@ -186,7 +186,8 @@ class Node:
         try:
             self._elastic = subprocess.Popen(
                 [sys.executable, "-m", "triton_dist.testing.nodes.elastic", json.dumps(settings)],
-                env=environ,
+                # The agent has no use for an NPU. Ranks get `environ` before they import torch.
+                env={**environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
