@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
@@ -18,7 +19,9 @@ from triton_dist.testing.leases.directory import LeaseDirectory
 from triton_dist.testing.leases.line import gate
 from triton_dist.testing.nodes.frames import Frames
 from triton_dist.testing.nodes.hosts import parse_hosts
+from triton_dist.testing.nodes.job import NodesJob, Wishes
 from triton_dist.testing.nodes.remote import NodeError, RemoteNode, with_news
+from triton_dist.testing.ranks.task import Task, pickled_call
 
 from .conftest import PATIENCE, Suite, wait_until
 from .test_endings import parent_of
@@ -208,6 +211,60 @@ def test_why_a_node_cannot_be_had() -> None:
     (answer,) = node.receive()
     assert answer["text"].startswith("/not/there cannot be entered (No such file or directory): the tests' files must")
     node.close()
+
+
+STUCK = """
+import time
+
+def stuck(rank, world_size, file):
+    print("said by", rank)
+    open(file, "w").close()
+    time.sleep(1000)
+"""
+
+
+def test_a_time_out_tells_where_the_ranks_of_a_node_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stuck_worker.py").write_text(STUCK)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("TRITON_DIST_LEASE_DIR", str(tmp_path / "leases"))
+    # Without a debugger, which takes its time.
+    monkeypatch.setenv("PATH", "/nowhere")
+    task = Task(
+        world_size=1,
+        backend="gloo",
+        environ={},
+        directory=str(tmp_path),
+        sys_path=sys.path,
+        argv=["pytest"],
+        modules={},
+        assertions=None,
+        traceback_style="short",
+        call=pickled_call(importlib.import_module("stuck_worker").stuck, (tmp_path / "here",)),
+        seed=1,
+        coverage=None,
+        terminal=False,
+        debugged=None,
+    )
+    (host,) = parse_hosts("a=127.0.0.1", "{command}")
+    job = NodesJob([host], task, Wishes("sim:1", False, "", "test_stuck"), "a session")
+    began: list[float] = []
+
+    def run_out_of_time() -> None:
+        # Not before the rank is where it is to be seen.
+        if (tmp_path / "here").exists():
+            began.append(job.since)
+            job.since -= 1000
+
+    job.run(PATIENCE, run_out_of_time)
+    (record,) = job.record.ranks
+    assert job.record.timeout == PATIENCE
+    assert record.stacks is not None
+    assert "in stuck\n    time.sleep(1000)" in record.stacks
+    assert record.stdout == "said by 0\n"
+    assert job.npus == ("a:0",)
+    assert began
+    with pytest.raises(ProcessLookupError):
+        os.kill(record.pid or 0, 0)
 
 
 WAITING = """

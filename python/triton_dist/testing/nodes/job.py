@@ -182,11 +182,10 @@ class NodesJob:
 
     def _watch(self, timeout: float, while_waiting: Callable[[], None]) -> None:
         """Returns when all ranks have exited, or the job is to be ended."""
-        deadline = self.since + timeout
         leaving = False
         failed_at: float | None = None
         while any(record.status is None for record in self.record.ranks):
-            now = time.monotonic()
+            now, deadline = time.monotonic(), self.since + timeout
             if self.record.broken is not None:
                 return
             if failed_at is None and any(record.failed for record in self.record.ranks):
