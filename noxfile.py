@@ -84,6 +84,19 @@ def lint(session: nox.Session) -> None:
     linters.run_all(session, installed)
 
 
+@nox.session(name="compile-check")
+def compile_check(session: nox.Session) -> None:
+    """Compiles the project's kernels for real SoCs, without an NPU; what follows `--` chooses, or writes JSON.
+
+    nox -s compile-check
+    nox -s compile-check -- --json rows.json
+    nox -s compile-check -- --target Ascend910B3 -k ring
+    """
+    installed = installation.ensure(session)
+    with report.step(session.name, "kernels"):
+        installed.environment.run(session, "-m", "ci.compile_check", *own_arguments(session))
+
+
 @nox.session
 def generate(session: nox.Session) -> None:
     """Writes the pages that are made from code, such as docs/environment.md; `--check` says which are stale instead.

@@ -119,6 +119,7 @@ def _ensure_python_packages(session: nox.Session, environment: Environment, reso
         *project["build-system"]["requires"],
         *project["project"]["dependencies"],
         *extras["test"],
+        *extras["compile"],
         *extras["lint"],
     ]
     state = environment.probe(requirements)

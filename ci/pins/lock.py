@@ -47,6 +47,7 @@ def requirements(root: Path, pins: Pins) -> list[str]:
             *project["build-system"]["requires"],
             *project["project"]["dependencies"],
             *extras["test"],
+            *extras["compile"],
             *extras["lint"],
             *(text for text in extras["dev"] if not text.startswith("triton-dist[")),
             f"torch=={pins.value('python.torch')}",

@@ -111,7 +111,7 @@ REPEATS: Sequence[Repeat] = (
     Repeat("python.torch", r'TESTED_TORCH = \("([0-9.]+)",\)', ("python/triton_dist/runtime/torch_device/build.py",)),
     Repeat("python.numpy", rf"\bnumpy=={_VERSION}", ("python/pyproject.toml",), _exactly),
     Repeat("python.triton-ascend", rf"\btriton-ascend=={_VERSION}", ("python/pyproject.toml", "build.md"), _exactly),
-    Repeat("python.ascendnpu-ir", rf"\bascendnpu-ir=={_VERSION}", (), _exactly),
+    Repeat("python.ascendnpu-ir", rf"\bascendnpu-ir=={_VERSION}", ("python/pyproject.toml",), _exactly),
     Repeat("ascend.torch_npu", rf"\btorch_npu=={_VERSION}", (), _exactly),
     Repeat("toolchain.llvm", r"/llvm-([0-9]+(?:\.[0-9]+)*)", ("build.md",)),
     Repeat("toolchain.llvm", r"LLVM and MLIR ([0-9]+(?:\.[0-9]+)*)", ("build.md",)),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from triton_dist import env
+from triton_dist.compiler.npu import tools
 
 CHECKOUT = Path(__file__).parents[3]
 README = (CHECKOUT / "README.md").read_text()
@@ -53,6 +54,18 @@ def test_the_checks_run(heading: str, printed: str) -> None:
     result = subprocess.run([sys.executable, *arguments], cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert result.returncode in (0, 1), result.stderr
     assert printed in result.stdout
+
+
+@pytest.mark.skipif(tools.wheel_directory() is None, reason="ascendnpu-ir is not installed")
+def test_the_kernel_compiles_for_a_real_soc() -> None:
+    line, check = block_after("Compiled for a real SoC", "sh").splitlines()
+    program, *arguments = shlex.split(line)
+    assert program == ".venv/bin/python"
+    result = subprocess.run([sys.executable, *arguments], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "1 ok" in result.stdout
+    assert re.search(r'@nox\.session\(name="compile-check"\)', _noxfile())
+    assert check.startswith("ci/nox -s compile-check ")
 
 
 def test_the_two_commands_name_sessions_that_exist() -> None:

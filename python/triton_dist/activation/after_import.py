@@ -37,7 +37,7 @@ def watch(name: str, then: Callable[[ModuleType], None]) -> ModuleSpec | None:
 
 
 def activate_triton(_triton: ModuleType) -> None:
-    """Makes simulated NPUs Triton's driver, when the backend is `sim`."""
+    """Makes simulated NPUs Triton's driver when the backend is `sim`; else our stage is added to triton-ascend's."""
     with reported("kernels cannot run on simulated NPUs"):
         from triton_dist.runtime import backend
 
@@ -49,6 +49,11 @@ def activate_triton(_triton: ModuleType) -> None:
                 from triton_dist.interpreter import activate as interpreter
 
                 interpreter.activate()
+        else:
+            with reported("distributed ops cannot be compiled for Ascend NPUs"):
+                from triton_dist.compiler.npu import activate as npu
+
+                npu.activate()
 
 
 def use_leased_port(rendezvous: Any) -> None:

@@ -19,6 +19,7 @@ class Command:
 
 
 COMMANDS = {
+    "compile": Command("triton_dist.commands.compile", "compile kernels for real SoCs, on a machine without NPUs"),
     "doctor": Command("triton_dist.commands.doctor", "this host and environment: what is wrong, and what mends it"),
     "env": Command("triton_dist.commands.env", "environment variables: what is set, what it does, whether it is right"),
     "npus": Command("triton_dist.commands.npus", "NPUs: which there are, who holds them, who waits for them"),
@@ -35,7 +36,10 @@ def main(arguments: list[str]) -> int:
             ["commands:"]
             + [f"  {name:10}{command.summary}" for name, command in COMMANDS.items()]
             + ["", "examples:"]
-            + [f"  {program} {example}" for example in ("doctor", "env --check", "env --help", "npus")]
+            + [
+                f"  {program} {example}"
+                for example in ("compile add.py --target Ascend910B3", "doctor", "env --check", "env --help", "npus")
+            ]
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

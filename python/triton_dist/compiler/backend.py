@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-from pathlib import Path
 from typing import Any
 
-import triton.backends.ascend as ascend_package
 from triton.backends.ascend import compiler as stock
 from triton.backends.compiler import GPUTarget
 
 from triton_dist import env
-from triton_dist.compiler import check_pointers, stage_cache, stage_settings, toolchain
+from triton_dist.compiler import adapter, check_pointers, stage_cache, stage_settings, toolchain
 from triton_dist.compiler.errors import KernelCompileError
 from triton_dist.compiler.options import OPTIONS
 
@@ -25,11 +23,6 @@ _KERNEL_NAME = re.compile(r"tt\.func public @(\w+)")
 _OVERFLOW_TEXT = "overflow detected for operation"
 _KEPT_OVERFLOW_TEXT = "overflow in operation"
 _EXTERN_LIBRARIES = re.compile(r"tdist\.extern_libs\s*=\s*\[([^\]]*)\]")
-
-
-def adapter_path() -> Path:
-    """triton-ascend's own lowering tool, as its wheel ships it."""
-    return Path(ascend_package.__file__).parent / "triton-adapter-opt"
 
 
 class SimulatedNPUBackend(stock.AscendBackend):  # type: ignore[misc]
@@ -89,7 +82,7 @@ class SimulatedNPUBackend(stock.AscendBackend):  # type: ignore[misc]
                 try:
                     text: str = stock_linalg(ttir, metadata)
                 except subprocess.CalledProcessError as error:
-                    raise KernelCompileError(_adapter_failure(error)) from error
+                    raise KernelCompileError(adapter.failure(error)) from error
                 return text.encode()
 
             key = ["ttadapter", ttir, options.hash(), self._tools()]
@@ -101,7 +94,7 @@ class SimulatedNPUBackend(stock.AscendBackend):  # type: ignore[misc]
             flags = stage_settings.lowering(metadata["kernel_name"])
 
             def produce() -> bytes:
-                return toolchain.lower_to_llvm(toolchain.to_generic(linalg, adapter_path()), flags).encode()
+                return toolchain.lower_to_llvm(toolchain.to_generic(linalg, adapter.path()), flags).encode()
 
             key = ["llvm", linalg, *flags.result, self._tools()]
             return stage_cache.produce_once("llvm", key, produce, anew=_is_watched(flags)).decode()
@@ -130,11 +123,3 @@ def _is_watched(flags: stage_settings.Flags) -> bool:
 def _extern_libraries(llvm_dialect: str) -> list[str]:
     found = _EXTERN_LIBRARIES.search(llvm_dialect)
     return re.findall(r'"([^"]*)"', found.group(1)) if found else []
-
-
-def _adapter_failure(error: subprocess.CalledProcessError) -> str:
-    """The lines of triton-adapter-opt's output that say something: its errors, not its stack dump."""
-    text = (error.stderr or b"").decode(errors="replace")
-    lines = [line for line in text.splitlines() if " error: " in line or line.startswith("error:")]
-    detail = "\n".join(lines) if lines else text.strip()[-2000:]
-    return f"triton-ascend cannot lower this kernel (triton-adapter-opt):\n{detail}"

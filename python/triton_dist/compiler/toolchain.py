@@ -19,14 +19,15 @@ from triton_dist.compiler.stage_settings import Flags
 from triton_dist.runtime import native
 
 
-def _tool(name: str) -> Path:
+def tool(name: str) -> Path:
+    """Path of one of our tools. Raises KernelCompileError where it is not built."""
     path = native.install_directory() / "bin" / name
     if not path.exists():
         raise KernelCompileError(f"{name} is missing at {path}: build it with nox -s build")
     return path
 
 
-def _run(command: Sequence[str | Path], what: str, *, temporary: Path, reporting: bool = False) -> None:
+def run(command: Sequence[str | Path], what: str, *, temporary: Path, reporting: bool = False) -> None:
     """Run one tool; raise KernelCompileError with its own diagnostics when it fails.
 
     What it prints goes to standard error when it is `reporting`, else nowhere.
@@ -48,13 +49,16 @@ def _run(command: Sequence[str | Path], what: str, *, temporary: Path, reporting
         print(result.stderr, file=sys.stderr, end="", flush=True)
 
 
+_GENERIC_FLAGS = ("--mlir-print-op-generic", "--mlir-print-debuginfo", "--allow-unregistered-dialect")
+
+
 def to_generic(linalg: str, adapter: Path) -> str:
     """Print `linalg` in MLIR's generic form, the only one in which a tool can read dialects that it does not know."""
     with scratch.directory() as directory:
         source, result = Path(directory, "in.mlir"), Path(directory, "out.mlir")
         source.write_text(linalg)
-        _run(
-            [adapter, source, "--mlir-print-op-generic", "--mlir-print-debuginfo", "-o", result],
+        run(
+            [adapter, source, *_GENERIC_FLAGS, "-o", result],
             "reading the linalg IR",
             temporary=directory,
         )
@@ -80,14 +84,14 @@ def lower_to_llvm(generic: str, flags: Flags) -> str:
         source, result = Path(directory, "in.mlir"), Path(directory, "out.mlir")
         source.write_text(generic)
         command: list[str | Path] = [
-            _tool("tdist-opt"),
+            tool("tdist-opt"),
             source,
             "--allow-unregistered-dialect",
             *flags.result,
             *flags.reports,
         ]
         _leave_reproducer("llvmdialect", command, source)
-        _run(
+        run(
             [*command, "-o", result],
             "lowering the kernel for simulated NPUs",
             temporary=directory,
@@ -107,13 +111,13 @@ def generate_library(llvm_dialect: str, flags: Flags, extern_libraries: Sequence
     with scratch.directory() as directory:
         source, obj, result = (Path(directory, name) for name in ("in.mlir", "kernel.o", "kernel.so"))
         source.write_text(llvm_dialect)
-        command: list[str | Path] = [_tool("tdist-codegen"), source, *flags.result, *flags.reports]
+        command: list[str | Path] = [tool("tdist-codegen"), source, *flags.result, *flags.reports]
         _leave_reproducer("so", command, source)
-        _run([*command, "-o", obj], "generating code", temporary=directory, reporting=bool(flags.reports))
+        run([*command, "-o", obj], "generating code", temporary=directory, reporting=bool(flags.reports))
         libraries: list[str | Path] = [native.library_path()]
         for library in extern_libraries:
             libraries += [library, f"-Wl,-rpath,{Path(library).parent}"]
-        _run(
+        run(
             [compiler, "-shared", "-o", result, obj, *libraries, "-lm", "-Wl,-z,defs"],
             "linking the kernel",
             temporary=directory,
@@ -124,7 +128,7 @@ def generate_library(llvm_dialect: str, flags: Flags, extern_libraries: Sequence
 @functools.cache
 def fingerprint() -> str:
     """A digest of all that decides which code comes out: both tools, the runtime they call, and this machine's CPU."""
-    files = [_tool("tdist-opt"), _tool("tdist-codegen"), native.library_path()]
+    files = [tool("tdist-opt"), tool("tdist-codegen"), native.library_path()]
     return digest([file.read_bytes() for file in files] + [_cpu()])
 
 

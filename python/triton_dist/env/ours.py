@@ -162,6 +162,15 @@ TRITON_DIST_CACHE_DIR = _ours(
     since="0.1.0",
     meaning="Where compiled kernels and the torch device extension are cached.",
 )
+TRITON_DIST_DEVICE_LIBRARY = _ours(
+    "TRITON_DIST_DEVICE_LIBRARY",
+    kinds.FILE,
+    unset="that of the installed aclshmem, AscendNPU-IR or CANN",
+    acts_on=HARDWARE,
+    since="0.1.0",
+    note="Simulated NPUs have a device library of their own.",
+    meaning="The device library that distributed kernels are linked with: a bitcode file, or a directory of them.",
+)
 TRITON_DIST_HEAP_TIMEOUT = _ours(
     "TRITON_DIST_HEAP_TIMEOUT",
     kinds.SECONDS,
