@@ -192,7 +192,7 @@ def _make_binary(stage: Any, lowered: str, metadata: dict[str, Any], request: Re
     result.available, result.core = final.available, final.core
     result.used = {space: final.used(space) for space in final.available}
     # Which functions of the final IR belong to a library of the user's, only the IR before it says.
-    foreign = [symbol for symbol in result.symbols if not symbol.startswith("aclshmem")]
+    foreign = [symbol for symbol in result.symbols if not symbol.startswith(("aclshmem", "tdist_"))]
     result.symbols = [*final.symbols, *foreign]
     if final.symbols:
         signal_order.check(final.text)

@@ -37,21 +37,31 @@ def find(soc: str, mix_mode: str, symbols: Sequence[str]) -> list[Path]:
     if not symbols:
         return []
     named = env.TRITON_DIST_DEVICE_LIBRARY.get()
-    places = [named] if named is not None else list(_places())
+    places = _searched(named)
     files = list(_files(places))
     chosen: dict[Path, None] = {}
     for variant in _VARIANTS[mix_mode]:
         ending = f".{variant}.{_architecture(soc)}.bc"
         # A file that was named by itself is one that fits, whatever its name says.
-        fitting = [file for file in files if file == named or file.name.endswith(ending)]
-        if mix_mode != "mix":
-            fitting = [file for file in fitting if ".mix." not in file.name]
+        fitting = [file for file in files if file == named or _is_for(file, variant, soc)]
         defining = {symbol: next((f for f in fitting if _defines(f, symbol)), None) for symbol in symbols}
         missing = [symbol for symbol, file in defining.items() if file is None]
         if missing:
             raise KernelCompileError(_missing(missing, soc, f"*{ending}", places))
         chosen.update({file: None for file in defining.values() if file and not file.name.startswith("meta_op.")})
     return [file.resolve() for file in chosen]
+
+
+def _is_for(file: Path, variant: str, soc: str) -> bool:
+    if file.parent == _own():
+        # What the template lacks, it lacks on Ascend950 alone: these files name the core, and are for that family.
+        return tools.is_a5(soc) and file.name.endswith(f".{variant.removeprefix('mix.')}.bc")
+    name = file.name.removesuffix(f".{variant}.{_architecture(soc)}.bc")
+    return name != file.name and not name.endswith(".mix")
+
+
+def _own() -> Path:
+    return native.install_directory() / "device"
 
 
 def _missing(symbols: Sequence[str], soc: str, pattern: str, places: Sequence[Path]) -> str:
@@ -81,13 +91,13 @@ def has(symbol: str, file: Path | None = None) -> bool:
     if file is not None:
         return file.is_file() and _defines(file, symbol)
     named = env.TRITON_DIST_DEVICE_LIBRARY.get()
-    return any(_defines(f, symbol) for f in _files([named] if named is not None else list(_places())))
+    return any(_defines(f, symbol) for f in _files(_searched(named)))
 
 
 def fingerprint() -> str:
     """A digest of which files there are, as they are now."""
     named = env.TRITON_DIST_DEVICE_LIBRARY.get()
-    files = list(_files([named] if named is not None else list(_places())))
+    files = list(_files(_searched(named)))
     return digest(f"{file} {file.stat().st_mtime_ns} {file.stat().st_size}" for file in files)
 
 
@@ -95,9 +105,14 @@ def _architecture(soc: str) -> str:
     return "c310" if tools.is_a5(soc) else "c220"
 
 
+def _searched(named: Path | None) -> list[Path]:
+    """Where to look: where the user says, and always among our own."""
+    return list(_places()) if named is None else [named, *filter(Path.is_dir, [_own()])]
+
+
 def _places() -> Iterator[Path]:
     """Directories that may have the library: our own wrappers, aclshmem's, AscendNPU-IR's, CANN's."""
-    candidates = [native.install_directory() / "lib" / "device"]
+    candidates = [_own()]
     if (home := env.SHMEM_HOME_PATH.get()) is not None:
         candidates += [home / "lib", home / "shmem" / "lib"]
     if (wheel := tools.wheel_directory()) is not None:
@@ -132,4 +147,5 @@ def _defines(file: Path, symbol: str) -> bool:
 
     The string table of bitcode holds the names as they are, one behind the other: where one ends is not seen.
     """
-    return _MARK + symbol.encode() in _bytes(file, file.stat().st_mtime_ns)
+    mark = b"" if symbol.startswith("tdist_") else _MARK
+    return mark + symbol.encode() in _bytes(file, file.stat().st_mtime_ns)

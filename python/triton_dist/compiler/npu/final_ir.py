@@ -30,7 +30,7 @@ _POINTER_CAST = re.compile(
 )
 _CORE = re.compile(r"hivm\.module_core_type = #hivm\.module_core_type<(\w+)>")
 _CALL = re.compile(r'"func\.call"\(.*?\) <\{callee = @"?(?P<name>[\w.]+)"?')
-_DEVICE_FUNCTION = re.compile(r"^(?:_mlir_ciface_)?(aclshmemx?_\w+?)(?:\.cube|\.vector)?$")
+_DEVICE_FUNCTION = re.compile(r"^(?:_mlir_ciface_)?((?:aclshmemx?|tdist)_\w+?)(?:\.cube|\.vector)?$")
 _BITS = re.compile(r"\d+")
 _CORES = {"AIV": "aiv", "AIC": "aic", "MIX": "mix"}
 
@@ -53,7 +53,7 @@ class FinalIR:
         areas: the buffers.
         available: bytes that the SoC has of each local memory.
         core: `aiv`, `aic` or `mix`.
-        symbols: device functions of aclshmem that are called, without prefix and without the core's suffix; sorted.
+        symbols: device functions of aclshmem, and ours over these, that are called, without prefix and without the core's suffix; sorted.
     """
 
     text: str

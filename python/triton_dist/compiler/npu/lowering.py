@@ -11,7 +11,7 @@ from triton_dist.compiler.npu import tools
 from triton_dist.compiler.stage_cache import digest
 
 _EXTERN = re.compile(r'"?tt\.extern_elementwise"?.*?libpath = "(?P<path>[^"]*)".*?symbol = "(?P<symbol>\w+)"')
-_SYMBOL = re.compile(r"@(?:_mlir_ciface_)?(aclshmemx?_\w+)|\bsymbol = \"(\w+)\"")
+_SYMBOL = re.compile(r"@(?:_mlir_ciface_)?((?:aclshmemx?|tdist)_\w+)|\bsymbol = \"(\w+)\"")
 
 
 def is_needed(linalg: str) -> bool:

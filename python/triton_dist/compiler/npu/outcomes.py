@@ -13,7 +13,7 @@ from triton.compiler.compiler import triton_key
 from triton_dist import env
 from triton_dist.compiler import adapter, stage_cache
 from triton_dist.compiler.npu import device_library, lowering, tools
-from triton_dist.compiler.npu.compilation import Request, Result, compile_kernel
+from triton_dist.compiler.npu.compilation import FAILED, Request, Result, compile_kernel
 
 # What else changes the compiler's command line.
 _VARIABLES = (
@@ -26,14 +26,28 @@ _VARIABLES = (
 
 
 def compiled(request: Request) -> Result:
-    """What `compile_kernel` gives, without IR; the same request, with the same tools, is compiled once on this host."""
+    """What `compile_kernel` gives, without IR; what was compiled with the same tools is not compiled again.
+
+    A failure is not kept: it may be the machine's.
+    """
 
     def produce() -> bytes:
         result = compile_kernel(request)
         result.stages = {}
+        if result.state == FAILED:
+            raise _NotKeptError(result)
         return json.dumps(asdict(result)).encode()
 
-    return Result(**json.loads(stage_cache.produce_once("outcome.json", _parts(request), produce)))
+    try:
+        return Result(**json.loads(stage_cache.produce_once("outcome.json", _parts(request), produce)))
+    except _NotKeptError as failure:
+        return failure.result
+
+
+class _NotKeptError(Exception):
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.message)
+        self.result = result
 
 
 def _parts(request: Request) -> Iterator[str]:
