@@ -20,6 +20,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace tdist {
 #define GEN_PASS_DEF_CONVERTEXTERNTOHIVM
@@ -164,7 +165,8 @@ private:
   /// `value` takes the place of what the call returns. Our functions that return nothing have a
   /// result in the encoding that nobody uses.
   static LogicalResult replace(const ExternCall &call, Value value) {
-    SmallVector<Value> operands(call.op->getOperands());
+    // One address may be given twice: what makes it is erased once.
+    const llvm::SetVector<Value> operands(call.op->operand_begin(), call.op->operand_end());
     if (value)
       call.op->getResult(0).replaceAllUsesWith(value);
     else if (!call.op->use_empty())

@@ -53,7 +53,8 @@ class FinalIR:
         areas: the buffers.
         available: bytes that the SoC has of each local memory.
         core: `aiv`, `aic` or `mix`.
-        symbols: device functions of aclshmem, and ours over these, that are called, without prefix and without the core's suffix; sorted.
+        symbols: device functions of aclshmem, and ours over these, that are called, without prefix and without the
+            core's suffix; sorted.
     """
 
     text: str
