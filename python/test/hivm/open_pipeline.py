@@ -11,8 +11,7 @@ from typing import Any
 
 from kernel_compiler import KernelCompiler
 
-from triton_dist.compiler import toolchain
-from triton_dist.compiler.backend import adapter_path
+from triton_dist.compiler import adapter, toolchain
 from triton_dist.runtime import native
 
 _FINAL_PASS = "convert-hivm-to-std"
@@ -28,7 +27,7 @@ class OpenPipeline:
 
     def linalg(self, kernel: Any, signature: Mapping[str, str], soc: str, **constants: Any) -> str:
         """Linalg IR of the stock adapter, in generic form, with the lines of the kernel."""
-        return toolchain.to_generic(KernelCompiler()(kernel, signature, soc, **constants).linalg, adapter_path())
+        return toolchain.to_generic(KernelCompiler()(kernel, signature, soc, **constants).linalg, adapter.path())
 
     def lower(self, linalg: str, soc: str) -> str:
         """What bishengir-compile reads.
