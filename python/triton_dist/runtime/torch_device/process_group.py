@@ -23,8 +23,6 @@ from triton_dist.runtime.shared_calls import Calls, have_begun
 # How long a collective is waited for before a look at the other ranks.
 _LOOK_SECONDS = 0.05
 
-_ID_KEY = "triton_dist_group"
-
 # Collectives that cannot be done anywhere while a rank has not come; on the other ranks, while the root has not; on the
 # root, while any other rank has not.
 _OF_ALL = frozenset(
@@ -188,9 +186,10 @@ class SimulatedHcclGroup(dist.ProcessGroup):
         options._devices = [gloo.create_device(**where) for where in _interfaces()]
         self._gloo = gloo(store, rank, size, options)
         self._coalesced: list[HcclWork] | None = None
-        if rank == 0:
-            store.set(_ID_KEY, secrets.token_hex(8))
-        self._id = store.get(_ID_KEY).decode()
+        # Not through the store, which may still have what another group of the same name has left there.
+        shared = torch.tensor([secrets.randbits(62)])
+        self._gloo.broadcast([shared], dist.BroadcastOptions()).wait()
+        self._id = f"hccl {int(shared):x}"
         self._calls = Calls(self._name_of_calls(rank))
         self._calls_between: dict[str, Calls] = {}
         # torch keeps a group's name, and asks what a group can do, in the backends registered with it.
