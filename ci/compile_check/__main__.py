@@ -26,6 +26,7 @@ def main() -> int:
     tools.put_on_path()
     begin = time.monotonic()
     requests = _requests(listing, choices.targets(parsed.target or listing.targets), parsed.pattern)
+    outcomes.prepare()
     results: list[Result] = [Result("", "")] * len(requests)
     for position, result in jobs.run(requests, jobs.default_count(), outcomes.compiled):
         results[position] = result

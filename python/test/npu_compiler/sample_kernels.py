@@ -10,6 +10,7 @@ import triton.language as tl
 from triton.language import core
 
 import triton_dist.language as dl
+from triton_dist.language.extra import libshmem_device as shmem
 
 
 @triton.jit
@@ -44,6 +45,19 @@ def signals_after_data(inbox: "*fp32", signal: "*i64", x: "*fp32", BLOCK: tl.con
     dl.notify(signal, right)
     token = dl.wait(signal, 1, scope="gpu", semantic="acquire")
     tl.store(x + i, tl.load(dl.consume_token(inbox, token) + i))
+
+
+@triton.jit
+def puts(inbox: "*fp32", x: "*fp32", BLOCK: tl.constexpr = 64):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i) + 1.0)
+    shmem.putmem(inbox, x, BLOCK * 4, (dl.rank() + 1) % dl.num_ranks())
+
+
+@triton.jit
+def chooses_a_pointer(x: "*fp32", y: "*fp32", n: tl.int32):
+    chosen = x if n > 3 else y
+    tl.store(chosen, 1.0)
 
 
 @triton.jit

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from triton_dist import commands
-from triton_dist.compiler.npu import tools
+from triton_dist.compiler.errors import KernelCompileError
+from triton_dist.compiler.npu import signal_order, tools
 
 FILE = Path(__file__).with_name("sample_kernels.py")
 SOURCE = FILE.read_text().splitlines()
@@ -122,6 +123,35 @@ def test_an_unknown_symbol_is_named_with_its_line(compile_: Any) -> None:
     assert (code, row["state"]) == (1, "failed")
     assert "nobody_has_this" in row["message"]
     assert f"sample_kernels.py:{line_of('tl.store(x, elsewhere')}: " in row["message"]
+
+
+def test_a_kernel_s_data_in_the_staging_buffer_is_an_error(compile_: Any) -> None:
+    code, (row,), _ = compile_("puts")
+    assert (code, row["state"]) == (1, "failed")
+    assert "bytes 0 to 16384 of UB (aclshmem's staging buffer)" in row["message"]
+    mended = re.search(r"aclshmemx_set_mte_config\((\d+), (\d+), 0\)", row["message"])
+    assert mended is not None
+    assert int(mended[1]) + int(mended[2]) == 192 * 1024
+    for setting in ("end", f"{mended[1]}:{mended[2]}"):
+        code, (row,), _ = compile_("puts", "--staging", setting)
+        assert (code, row["state"]) == (0, "ok")
+        assert "aclshmem_float_putmem" in row["symbols"]
+
+
+def test_a_signal_before_its_data_is_an_error(tmp_path: Path) -> None:
+    output = tmp_path / "final.mlir"
+    assert commands.main(["compile", f"{FILE}::signals_after_data", "--emit", "llvm", "--output", str(output)]) == 0
+    final = output.read_text()
+    signal_order.check(final)
+    unordered = "\n".join(line for line in final.splitlines() if "hivm.hir.pipe_barrier" not in line)
+    with pytest.raises(KernelCompileError, match=rf"sample_kernels.py:{line_of('dl.notify(signal, right)')}:"):
+        signal_order.check(unordered)
+
+
+def test_an_error_of_the_front_end_begins_with_the_kernel_s_line(compile_: Any) -> None:
+    code, (row,), _ = compile_("chooses_a_pointer")
+    assert (code, row["state"]) == (1, "failed")
+    assert re.match(rf"\S*sample_kernels.py:{line_of('chosen = x if')}:.*choose the offset", row["message"])
 
 
 def test_what_the_front_end_drops_is_said(compile_: Any) -> None:

@@ -126,7 +126,9 @@ def compile_kernel(request: Request) -> Result:
         _run_stages(request, result)
     except _FailedError as failure:
         result.state, result.message = failure.state, str(failure)
-    except (KernelCompileError, TypeError, ValueError) as error:
+    except KernelCompileError as error:
+        result.state, result.message = FAILED, diagnosis.of_tool(str(error))
+    except (TypeError, ValueError) as error:
         result.state, result.message = FAILED, str(error)
     except CompilationError as error:
         result.state, result.message = FAILED, diagnosis.of_front_end(error, request.kernel)
@@ -167,7 +169,7 @@ def _adapted(stage: Any, text: Any, metadata: dict[str, Any]) -> Any:
     try:
         return stage(text, metadata)
     except subprocess.CalledProcessError as error:
-        raise _FailedError(adapter.failure(error)) from error
+        raise KernelCompileError(adapter.failure(error)) from error
 
 
 def _make_binary(stage: Any, lowered: str, metadata: dict[str, Any], request: Request, result: Result) -> None:

@@ -100,6 +100,14 @@ def _functions_near(kernel: Any) -> Iterable[Any]:
                 yield value
 
 
+def of_tool(text: str) -> str:
+    """What a tool of ours or of triton-ascend says of the kernel; of a crash, the line that tells it."""
+    errors = _errors(text)
+    if errors:
+        return "\n".join(errors)
+    return text.partition("\nPLEASE submit a bug report")[0]
+
+
 def reached_last_step(stderr: str) -> bool:
     """Whether everything but the closed last step has been done."""
     begin = stderr.rfind("// -----// IR Dump After")

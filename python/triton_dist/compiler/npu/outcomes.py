@@ -50,6 +50,12 @@ class _NotKeptError(Exception):
         self.result = result
 
 
+def prepare() -> None:
+    """Read once, before children are forked, what each of them would read: the tools that results depend on."""
+    _tools()
+    lowering.fingerprint()
+
+
 def _parts(request: Request) -> Iterator[str]:
     # Messages name the kernel's file: equal kernels of two files are two.
     yield f"{request.kernel.cache_key} {request.kernel.fn.__code__.co_filename} {request.name} {request.soc}"
