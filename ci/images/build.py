@@ -34,6 +34,8 @@ def run(session: nox.Session) -> None:
     arguments = {**image.arguments, **given}
     for name in {image.base, "BUILDER"} & (arguments.keys() - given.keys()):
         arguments[name] = base.ensure(session, docker, arguments[name], offline=env.TRITON_OFFLINE_BUILD.get())
+    if "PIP_NO_INDEX" in arguments and env.TRITON_OFFLINE_BUILD.get():
+        arguments["PIP_NO_INDEX"] = "1"
     if image.target == "sim":
         wheelhouse.fill_sim(session, dry=parsed.dry_run)
     for folder in ("sources", "wheelhouse"):  # docker wants what it binds to be there

@@ -63,6 +63,8 @@ def ascend(pins: dict[str, Any]) -> Iterator[Image]:
                     "ACLSHMEM": pins["sources"]["aclshmem"],
                     "ACLSHMEM_FLAGS": _ACLSHMEM_FLAGS.get(chip, ""),
                     "CHIP": chip,
+                    # Set where nothing may be downloaded: build/wheelhouse has everything then.
+                    "PIP_NO_INDEX": "",
                 }
                 labels = _labels("ascend", pins, "python", "toolchain", "ascend", "sources")
                 chip_and_system = {"triton-dist.chip": chip, "triton-dist.os": system}
