@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ci.compile_check import kernels
 from ci.compile_check.kernels import ROOT
+from triton_dist.commands import terminal
 from triton_dist.compiler.npu import choices, jobs, outcomes, report, signatures, source_file, staging, tools
 from triton_dist.compiler.npu.compilation import BLOCKED, OK, Request, Result
 
@@ -27,9 +28,12 @@ def main() -> int:
     begin = time.monotonic()
     requests = _requests(listing, choices.targets(parsed.target or listing.targets), parsed.pattern)
     outcomes.prepare()
+    progress = terminal.Progress(len(requests), "compiled")
     results: list[Result] = [Result("", "")] * len(requests)
     for position, result in jobs.run(requests, jobs.default_count(), outcomes.compiled):
         results[position] = result
+        progress.done()
+    progress.end()
     for line in report.lines(results, lambda style, text: text, lambda text: text.replace(f"{ROOT}{os.sep}", "")):
         print(line)
     print(f"{report.summary(results)}, in {time.monotonic() - begin:.1f} s")

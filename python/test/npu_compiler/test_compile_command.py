@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from triton_dist import commands
+from triton_dist import commands, env
 from triton_dist.compiler.errors import KernelCompileError
 from triton_dist.compiler.npu import signal_order, tools
 
@@ -123,6 +125,38 @@ def test_an_unknown_symbol_is_named_with_its_line(compile_: Any) -> None:
     assert (code, row["state"]) == (1, "failed")
     assert "nobody_has_this" in row["message"]
     assert f"sample_kernels.py:{line_of('tl.store(x, elsewhere')}: " in row["message"]
+
+
+_LAST_STEP = """\
+#!{python}
+import pathlib, sys
+with pathlib.Path({record!r}).open("a") as record:
+    print(*sys.argv[1:], file=record)
+if "--version" in sys.argv:
+    print("hivmc 1.2.0")
+elif {makes_a_binary}:
+    pathlib.Path(sys.argv[sys.argv.index("-o") + 1] + ".o").write_bytes(b"binary")
+"""
+
+
+@pytest.mark.parametrize("makes_a_binary", [True, False])
+def test_where_the_last_step_is_there_it_is_run(
+    compile_: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, makes_a_binary: bool
+) -> None:
+    record = tmp_path / "hivmc.log"
+    program = tmp_path / "bin" / "hivmc"
+    program.parent.mkdir()
+    text = _LAST_STEP.format(python=sys.executable, record=str(record), makes_a_binary=makes_a_binary)
+    program.write_text(text)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{env.child_environ()['PATH']}")
+    code, (row,), said = compile_("add")
+    assert "--enable-triton-kernel-compile=true" in record.read_text()
+    if makes_a_binary:
+        assert (code, row["state"], row["linked"]) == (0, "ok", True), said
+    else:
+        assert (code, row["state"], row["linked"]) == (1, "failed", False)
+        assert row["message"] == f"{program} made no binary"
 
 
 def test_a_kernel_s_data_in_the_staging_buffer_is_an_error(compile_: Any) -> None:

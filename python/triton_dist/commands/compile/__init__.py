@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -42,8 +41,6 @@ _TARGET_HELP = "SoC to compile for; may be given again (default: that of TRITON_
 _STAGING_HELP = """aclshmem's staging buffer in UB, in bytes, as aclshmemx_set_mte_config sets it; end: the last 16 KiB
 (default: %(default)s, as aclshmem has it)"""
 _STAGES = ("ttir", "linalg", "hivm", "llvm")
-_PROGRESS_AFTER = 2.0
-"""Seconds from which on it is said how far the work has come."""
 
 
 class _UsageError(Exception):
@@ -90,7 +87,7 @@ def _compile(parsed: argparse.Namespace) -> int:
     from triton_dist.compiler.npu import jobs, report
 
     requests = _requests(parsed)
-    progress = _Progress(len(requests))
+    progress = terminal.Progress(len(requests), "compiled")
     results: list[Any] = [None] * len(requests)
     for position, result in jobs.run(requests, parsed.jobs or jobs.default_count()):
         results[position] = result
@@ -158,23 +155,3 @@ def _emit(results: Sequence[Any], stage: str, output: Path | None) -> None:
 def _shown(text: str) -> str:
     """A text with the paths below the working directory as seen from there."""
     return text.replace(f"{os.getcwd()}{os.sep}", "")
-
-
-class _Progress:
-    """A line on the terminal that says how far it is, once it takes long enough for somebody to ask."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._count, self._begin = total, 0, time.monotonic()
-        self._shown = False
-
-    def done(self) -> None:
-        """One more is compiled."""
-        self._count += 1
-        if sys.stderr.isatty() and time.monotonic() - self._begin > _PROGRESS_AFTER:
-            print(f"\r{self._count} of {self._total} compiled", end="", file=sys.stderr, flush=True)
-            self._shown = True
-
-    def end(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

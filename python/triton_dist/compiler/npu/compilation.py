@@ -205,6 +205,8 @@ def _make_binary(stage: Any, lowered: str, metadata: dict[str, Any], request: Re
 
 def _explain(error: Exception, tap: command_line.Tap, lowered: str, request: Request, result: Result) -> None:
     """Raise what the compiler's failure means to the author of the kernel."""
+    if isinstance(error, FileNotFoundError):
+        raise _FailedError(f"{tools.last_step(request.soc) or 'bishengir-compile'} made no binary") from error
     overflow = diagnosis.overflow(tap.stderr)
     if overflow is not None:
         result.used, result.available = {overflow.space: overflow.needed}, {overflow.space: overflow.available}

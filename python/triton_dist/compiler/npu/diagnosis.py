@@ -131,7 +131,7 @@ def of_compiler(stderr: str) -> str:
     if bare:
         return f"bishengir-compile: {bare[0]}"
     said = _BARE_ERROR.findall(stderr)
-    return f"bishengir-compile fails and does not say why: {said[-1] if said else stderr.strip()[-500:]}"
+    return f"bishengir-compile fails and does not say why{': ' + said[-1] if said else ''}"
 
 
 def _errors(stderr: str) -> list[str]:
