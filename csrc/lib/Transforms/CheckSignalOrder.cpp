@@ -214,9 +214,12 @@ private:
     const auto raised = cube->find(*flag);
     if (raised == cube->end() || !raised->second.isBehindStores)
       return;
+    const std::optional<std::set<int64_t>> &before = raised->second.waitedFor;
+    if (!before)
+      return;
     // The cube core goes on only when both vector cores have raised theirs.
-    state.haveMet |= llvm::any_of(*raised->second.waitedFor,
-                                  [&](int64_t joined) { return state.joined.contains(joined); });
+    state.haveMet |=
+        llvm::any_of(*before, [&](int64_t joined) { return state.joined.contains(joined); });
     state.joined.clear();
   }
 

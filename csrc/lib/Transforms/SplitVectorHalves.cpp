@@ -16,6 +16,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <optional>
+
 namespace tdist {
 #define GEN_PASS_DEF_SPLITVECTORHALVES
 #include "tdist/Conversion/Passes.h.inc"
@@ -227,13 +229,14 @@ struct SplitVectorHalves : tdist::impl::SplitVectorHalvesBase<SplitVectorHalves>
 
   static LogicalResult split(func::FuncOp function) {
     bool asksForCore = false;
-    Operation *asksForCount = nullptr;
+    std::optional<tdist::ExternCall> asksForCount;
     function.walk([&](Operation *op) {
       asksForCore |= tdist::isSubVecId(op);
-      asksForCount = tdist::isRuntimeCall(op, "tdist_sub_vec_num") ? op : asksForCount;
+      if (tdist::isRuntimeCall(op, "tdist_sub_vec_num"))
+        asksForCount = tdist::ExternCall::of(op);
     });
     if (asksForCount)
-      return tdist::refuseSubVecNum(*tdist::ExternCall::of(asksForCount));
+      return tdist::refuseSubVecNum(*asksForCount);
     return asksForCore ? Splitter(function).split() : success();
   }
 };
