@@ -11,8 +11,9 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <deque>
 #include <mutex>
-#include <vector>
+#include <utility>
 
 namespace tdist::npu {
 namespace {
@@ -51,13 +52,12 @@ private:
 const at::Generator &defaultGenerator(c10::DeviceIndex index) {
   static std::mutex mutex;
   // Never destroyed: torch keeps no count of who holds a reference to a default generator.
-  static auto *generators = new std::vector<at::Generator>;
+  // It grows in place: a rank that is kept for another test may see more NPUs there.
+  static auto *generators = new std::deque<at::Generator>;
   index = resolveDevice(index);
   std::lock_guard lock(mutex);
-  if (generators->empty()) {
-    for (c10::DeviceIndex i = 0; i < deviceCount(); ++i) {
-      generators->push_back(newGenerator(i));
-    }
+  while (std::cmp_less_equal(generators->size(), index)) {
+    generators->push_back(newGenerator(static_cast<c10::DeviceIndex>(generators->size())));
   }
   return (*generators)[index];
 }
