@@ -131,7 +131,7 @@ def told(dist_test, *arguments: object) -> str:
         ("wrong slot", "finished  produce", "ended 0."),
         ("wait of a stream", "wait_until on a stream", "crossed order"),
         ("receive without a send", "host", "is in a collective of hccl"),
-        ("any word, of the host", "host wait_until", "!= 0"),
+        ("any word, of the host", " host ", "(2 ranks, "),
         ("idle threads", "signals[1]  (+64 B of 256)", "crossed order"),
         ("skipped barrier", "rank 1 to come to it", "rank 1 does not come to barrier_all: is in a collective of hccl"),
     ],
