@@ -24,6 +24,7 @@ def run(session: nox.Session) -> None:
     parser.add_argument("--target", choices=TARGETS, required=True, help="which image")
     parser.add_argument("--chip", help="for which chip an image for NPUs is, such as 910b")
     parser.add_argument("--os", help="which system an image for NPUs has, such as ubuntu22.04; by default the first")
+    parser.add_argument("--stage", help="stop at this stage of the Dockerfile; the image is called after it")
     parser.add_argument("--base", metavar="IMAGE", help="start from this local image, in place of the pinned one")
     parser.add_argument("--builder", metavar="IMAGE", help="build the wheel for NPUs in this image, likewise")
     parser.add_argument("--dry-run", action="store_true", help="print the command")
@@ -40,8 +41,11 @@ def run(session: nox.Session) -> None:
         wheelhouse.fill_sim(session, dry=parsed.dry_run)
     for folder in ("sources", "wheelhouse"):  # docker wants what it binds to be there
         (BUILD_ROOT / folder).mkdir(parents=True, exist_ok=True)
+    image = dataclasses.replace(image, arguments=arguments)
+    if parsed.stage:
+        image = dataclasses.replace(image, tag=f"{image.tag}-{parsed.stage}")
     with report.step(session.name, f"image {image.name}"):
-        docker.run(session, *command(dataclasses.replace(image, arguments=arguments)))
+        docker.run(session, *command(image, parsed.stage or image.target))
 
 
 def choose(session: nox.Session, target: str, chip: str | None, system: str | None) -> Image:
@@ -62,9 +66,9 @@ def _system(image: Image) -> str:
     return image.labels["triton-dist.os"]
 
 
-def command(image: Image) -> list[str]:
-    """Of docker: the build of an image."""
-    words = ["build", "--network=host", "--target", image.target, "--tag", image.name]
+def command(image: Image, stage: str) -> list[str]:
+    """Of docker: the build of an image, up to a stage of its Dockerfile."""
+    words = ["build", "--network=host", "--target", stage, "--tag", image.name]
     words += ["--file", str(ROOT / "docker" / image.target / "Dockerfile")]
     for name, value in image.arguments.items():
         words += ["--build-arg", f"{name}={value}"]

@@ -190,7 +190,7 @@ def test_the_images_are_those_of_the_pins() -> None:
 def test_a_dockerfile_gets_the_arguments_that_it_asks_for(image: matrix.Image) -> None:
     asked = set(re.findall(r"^ARG (\w+)$", (checkout.ROOT / "docker" / image.target / "Dockerfile").read_text(), re.M))
     assert asked == set(image.arguments)
-    words = build.command(image)
+    words = build.command(image, image.target)
     assert set(pairs(words, "--build-arg")) == {f"{name}={value}" for name, value in image.arguments.items()}
 
 
