@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -54,6 +55,11 @@ class Suite:
         file = self.path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+
+    def remember_ranks(self, *nodeids: str) -> tuple[str, ...]:
+        """Has pytest's cache know of multi-rank tests; returns options with which a run forks its workers then."""
+        self.write(".pytest_cache/v/triton-dist/tests", json.dumps({nodeid: [2, 1.0] for nodeid in nodeids}))
+        return ("-p", "cacheprovider")
 
     def start(self, *args: str, through: Sequence[str] = ()) -> subprocess.Popen[str]:
         """pytest with `args`, in a session of its own, so that a signal to its group is what Ctrl-C sends.

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -175,9 +176,22 @@ def test_kill_9_of_pytest(suite: Suite) -> None:
     suite.check_nothing_left(5)
 
 
-def test_kill_9_of_an_xdist_worker(suite: Suite) -> None:
-    run = Run(suite, "-n", "1")
-    assert run.worker != run.process.pid
+@pytest.fixture(params=["imports by itself", "forked"])
+def worker(request: pytest.FixtureRequest, suite: Suite) -> Callable[[], Run]:
+    """A run with one xdist worker of either kind."""
+    forked = request.param == "forked"
+
+    def started() -> Run:
+        run = Run(suite, "-n", "1", *(suite.remember_ranks("test_waiting.py::test_waits") if forked else ()))
+        assert run.worker != run.process.pid
+        assert (parent_of(run.worker) != run.process.pid) == forked
+        return run
+
+    return started
+
+
+def test_kill_9_of_an_xdist_worker(suite: Suite, worker: Callable[[], Run]) -> None:
+    run = worker()
     os.kill(run.worker, signal.SIGKILL)
     output = run.output()
     assert "crashed while running 'test_waiting.py::test_waits'" in output
@@ -186,20 +200,35 @@ def test_kill_9_of_an_xdist_worker(suite: Suite) -> None:
     suite.check_nothing_left(5)
 
 
-def test_kill_9_of_the_controller_of_xdist(suite: Suite) -> None:
-    run = Run(suite, "-n", "1")
+def test_kill_9_of_what_forks_xdist_workers(suite: Suite) -> None:
+    """They go on: their next test has ranks from a zygote of their own."""
+    run = Run(suite, "-n", "1", *suite.remember_ranks("test_waiting.py::test_waits"))
+    os.kill(parent_of(run.worker), signal.SIGKILL)
+    output = run.output()
+    assert "the process that starts ranks for all workers of this run ended" in section(output, "test_waits")
+    assert "1 failed, 1 passed" in output
+    suite.check_nothing_left(5)
+
+
+def test_kill_9_of_the_controller_of_xdist(suite: Suite, worker: Callable[[], Run]) -> None:
+    run = worker()
     run.process.kill()
     run.process.communicate()
     suite.check_nothing_left(10)
 
 
-@pytest.mark.parametrize("args", [(), ("-n", "1")], ids=["alone", "xdist"])
-def test_ctrl_c(suite: Suite, args: tuple[str, ...]) -> None:
-    run = Run(suite, *args)
+def test_ctrl_c(suite: Suite) -> None:
+    run = Run(suite)
     os.killpg(run.process.pid, signal.SIGINT)
-    output = run.output()
-    assert "KeyboardInterrupt" in output
-    suite.check_nothing_left(0.5 if not args else 10)
+    assert "KeyboardInterrupt" in run.output()
+    suite.check_nothing_left(0.5)
+
+
+def test_ctrl_c_with_xdist(suite: Suite, worker: Callable[[], Run]) -> None:
+    run = worker()
+    os.killpg(run.process.pid, signal.SIGINT)
+    assert "KeyboardInterrupt" in run.output()
+    suite.check_nothing_left(10)
 
 
 @pytest.mark.parametrize("pause", [0, 0.05], ids=["at_once", "while_it_ends"])

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +17,9 @@ from triton_dist.testing.scheduling.demand import UNKNOWN
 from triton_dist.testing.scheduling.history import History
 from triton_dist.testing.scheduling.link import DemandListener
 from triton_dist.testing.scheduling.order import Planned, planned_order
+
+if TYPE_CHECKING:
+    from triton_dist.testing.workers.gateways import ForkedWorkers
 
 # In a worker's `workerinput`: where to tell what its tests want, and where the zygote will be.
 DEMAND = "triton_dist_demand"
@@ -34,13 +37,19 @@ class Controller:
         # Its address is told before it is there: who connects early waits.
         self._listener = Listener()
         self._zygote: ZygoteProcess | None = None
+        self._workers: ForkedWorkers | None = None
         self._wanted: dict[str, int] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
         if not self._config.getoption("collectonly") and self._is_likely_to_have_ranks():
-            # Its imports go on while the workers collect.
-            self._start_zygote()
+            # Its imports go on while the workers collect; or workers are forked when it has them.
+            from triton_dist.testing.workers import gateways
+
+            self._start_zygote(workers=gateways.wanted(self._config))
+            if self._zygote is not None and self._zygote.workers is not None:
+                self._workers = gateways.ForkedWorkers(self._zygote, self._zygote.workers)
+                self._workers.install()
 
     def _is_likely_to_have_ranks(self) -> bool:
         root = self._config.rootpath
@@ -50,11 +59,11 @@ class Controller:
         ]
         return any(path == file or path in file.parents for path in chosen for file in files)
 
-    def _start_zygote(self) -> None:
+    def _start_zygote(self, *, workers: bool = False) -> None:
         # Workers have one of their own, or say why not, if it does not start.
         if self._zygote is None:
             with suppress(ZygoteError):
-                self._zygote = ZygoteProcess(kept=self._npus, listener=self._listener)
+                self._zygote = ZygoteProcess(self._npus, self._listener, workers=workers)
 
     # ------------------------------------------------------------------------------ xdist's hooks
 
@@ -93,6 +102,8 @@ class Controller:
     def pytest_unconfigure(self) -> None:
         self._demand.close()
         self._listener.close()
+        if self._workers is not None:
+            self._workers.uninstall()
         if self._zygote is not None:
             self._zygote.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 
 import pytest
 
@@ -13,6 +14,7 @@ from triton_dist.testing.leases.directory import LeaseDirectory
 from triton_dist.testing.leases.pool import Lease, NpuPool
 from triton_dist.testing.options import inventory
 from triton_dist.testing.ranks.client import ZygoteClient
+from triton_dist.testing.workers import maker
 
 # In an xdist worker: the address of the zygote that serves all workers of the run.
 SHARED_ZYGOTE: pytest.StashKey[str] = pytest.StashKey()
@@ -94,8 +96,15 @@ class DistSession:
 
     def check_parent(self) -> None:
         """Raises KeyboardInterrupt in an xdist worker that has lost its controller."""
-        if self._parent is not None and os.getppid() != self._parent:
+        if self._parent is not None and self._has_lost_controller():
             raise KeyboardInterrupt("the pytest process that started this worker is gone")
+
+    def _has_lost_controller(self) -> bool:
+        if maker.controller is None:
+            return os.getppid() != self._parent
+        poll = select.poll()
+        poll.register(maker.controller, select.POLLIN)
+        return bool(poll.poll(0))
 
     def close(self) -> None:
         if self._zygote is not None:

@@ -38,22 +38,30 @@ class ZygoteProcess:
 
     Attributes:
         channel: this process's own way to it.
+        workers: where it can be asked for workers of pytest-xdist; None if it cannot.
     """
 
-    def __init__(self, kept: int, listener: Listener) -> None:
+    def __init__(self, kept: int, listener: Listener, *, workers: bool = False) -> None:
         """Args:
         kept: how many idle ranks it may keep.
         listener: where other processes of this user connect to it.
+        workers: whether it is to make workers of pytest-xdist as well.
 
         Raises:
             ZygoteError: this system does not let it start.
         """
         self.channel, theirs = Channel.pair()
+        self.workers: Channel | None = None
+        requests: Channel | None = None
+        if workers:
+            self.workers, requests = Channel.pair()
+        passed = [theirs.fileno(), listener.fileno(), *([requests.fileno()] if requests is not None else [])]
         self._log = memory_file("triton-dist-zygote")
         settings = {
             "channel": theirs.fileno(),
             "listener": listener.fileno(),
             "kept": kept,
+            "workers": requests.fileno() if requests is not None else None,
             # The kernel watches the thread that starts the process, and only the main one lasts as long as pytest.
             "parent": os.getpid() if threading.current_thread() is threading.main_thread() else None,
             "path": sys.path,
@@ -68,9 +76,9 @@ class ZygoteProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
-                pass_fds=(theirs.fileno(), listener.fileno()),
+                pass_fds=passed,
                 # Out of the terminal's reach: Ctrl-C is for pytest to handle.
-                start_new_session=True,
+                start_new_session=not workers,
             )
         except OSError as error:
             os.close(self._log)
@@ -78,6 +86,8 @@ class ZygoteProcess:
             raise ZygoteError(f"the process that starts ranks cannot be started: {error}") from None
         finally:
             theirs.close()
+            if requests is not None:
+                requests.close()
 
     def is_alive(self) -> bool:
         return self._process.poll() is None

@@ -78,8 +78,12 @@ def main(settings: dict[str, Any]) -> NoReturn:
 
     Args:
         settings: "channel", the descriptor of a channel to the process to end with; "listener", the descriptor that
-            further ones connect to; "parent", the pid to end with, or None; "kept", how many idle ranks may be kept.
+            further ones connect to; "parent", the pid to end with, or None; "kept", how many idle ranks may be kept;
+            "workers", the descriptor of a channel on which workers of pytest-xdist are asked for, or None.
     """
+    if settings["workers"] is not None:
+        # Out of the terminal's reach, but in its session, so that workers can join pytest's process group.
+        os.setpgid(0, 0)
     if settings["parent"] is not None:
         die_with_parent(settings["parent"], signal.SIGTERM)
     owner = Channel.of_descriptor(settings["channel"])
@@ -87,10 +91,14 @@ def main(settings: dict[str, Any]) -> NoReturn:
     began = time.monotonic()
     _preload()
     _compute_ahead()
-    become_subreaper()
     # Without this a rank's first collection would touch, and so copy, every page that it shares with the zygote.
     gc.collect()
     gc.freeze()
+    if settings["workers"] is not None:
+        from triton_dist.testing.workers.maker import fork_zygote
+
+        fork_zygote(Channel.of_descriptor(settings["workers"]), (owner, listener))
+    become_subreaper()
     Zygote(owner, listener, settings["kept"]).serve(time.monotonic() - began)
     os._exit(0)
 
@@ -480,6 +488,10 @@ class Zygote:
 
     def _end_all(self) -> None:
         self._reap()
+        # Whoever still has a job is to see that its ranks were ended for want of this process, not by its own wish.
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
         for job in self._jobs:
             job.ending = True
         end_descendants(set(self._ranks), self._exited)
