@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -33,7 +34,8 @@ def run(heading: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", *words],
         cwd=CHECKOUT,
-        env=env.child_environ(OMP_NUM_THREADS=1, **variables),
+        # A session of its own: the tutorial names a port that another test may have.
+        env=env.child_environ(OMP_NUM_THREADS=1, TRITON_DIST_SESSION=secrets.token_hex(16), **variables),
         capture_output=True,
         text=True,
         timeout=600,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import subprocess
 import sys
 import time
@@ -26,7 +27,8 @@ def line_of(mark: str) -> int:
 def run(end: str, **environ: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", str(SCRIPT), end],
-        env=env.child_environ(OMP_NUM_THREADS=1, **environ),
+        # Of its own: its endpoint is in the script, and other workers may run it at the same time.
+        env=env.child_environ(OMP_NUM_THREADS=1, TRITON_DIST_SESSION=secrets.token_hex(16), **environ),
         capture_output=True,
         text=True,
         timeout=300,
