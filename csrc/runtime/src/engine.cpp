@@ -483,7 +483,7 @@ void Engine::work() {
     }
     // With as many others as there may be, or one that watches already: a glance now and then, for
     // a watcher that runs a long program itself.
-    if (helping + serving >= limit() || (isWatched && !canAnyRun())) {
+    if (helping + serving >= limit() || (watchers > 0 && !canAnyRun())) {
       park([&] { forWorkers.wait_for(lock, kGlance); });
       continue;
     }

@@ -181,7 +181,8 @@ private:
   std::int32_t serving = 0; // workers
   std::int32_t helping = 0; // host threads
   std::int32_t running = 0; // programs and steps
-  bool isWatched = false;
+  // Threads that wait for something to run. Several may come and go, a host beside a worker.
+  std::int32_t watchers = 0;
   bool isStopping = false;
   bool hasNoThreads = false; // the system gives no more
 };

@@ -40,15 +40,14 @@ Engine::Served Engine::serve(Lock &lock, IdleRule &idle) {
       blockedSince = monotonicNanoseconds();
     }
   }
-  const bool wasWatched = isWatched;
-  isWatched = true;
+  ++watchers;
   lock.unlock();
   const IdleRule::Step step = idle.step(isSpinningInVain, [&] {
     const Lock inner(mutex);
     return canAnyRun();
   });
   lock.lock();
-  isWatched = wasWatched;
+  --watchers;
   return step == IdleRule::Step::SliceOver ? Served::SliceOver : Served::Nothing;
 }
 
