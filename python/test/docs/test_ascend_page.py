@@ -32,6 +32,8 @@ def test_the_command_compiles(
         assert re.search(rf"^{words.count('--target') or 1} ok", said, re.MULTILINE), said
 
 
-def test_the_other_command_is_the_session_that_reads_the_list() -> None:
-    assert [command for command in COMMANDS if "triton_dist compile" not in command] == ["nox -s compile-check"]
+def test_the_other_commands_are_the_session_that_reads_the_list_and_what_another_test_runs() -> None:
+    others = [command for command in COMMANDS if "triton_dist compile" not in command]
+    # For the second see python/test/commands/test_selftest.py.
+    assert others == ["nox -s compile-check", "python -m triton_dist selftest"]
     assert str(kernels.LIST.relative_to(CHECKOUT)) in PAGE

@@ -23,6 +23,9 @@ COMMANDS = {
     "doctor": Command("triton_dist.commands.doctor", "this host and environment: what is wrong, and what mends it"),
     "env": Command("triton_dist.commands.env", "environment variables: what is set, what it does, whether it is right"),
     "npus": Command("triton_dist.commands.npus", "NPUs: which there are, who holds them, who waits for them"),
+    "selftest": Command(
+        "triton_dist.commands.selftest", "the first thing to run on a host: writes a report to send back"
+    ),
 }
 
 
@@ -38,7 +41,14 @@ def main(arguments: list[str]) -> int:
             + ["", "examples:"]
             + [
                 f"  {program} {example}"
-                for example in ("compile add.py --target Ascend910B3", "doctor", "env --check", "env --help", "npus")
+                for example in (
+                    "compile add.py --target Ascend910B3",
+                    "doctor",
+                    "env --check",
+                    "env --help",
+                    "npus",
+                    "selftest",
+                )
             ]
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,

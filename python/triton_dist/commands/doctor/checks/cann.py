@@ -35,7 +35,7 @@ def look(situation: Situation) -> Iterator[Finding]:
             "source the set_env.sh of the CANN that is installed",
         )
         return
-    version = _version(Path(home))
+    version = version_at(Path(home))
     if version is None:
         yield Finding(
             "warn",
@@ -67,7 +67,8 @@ def _not_in_effect(situation: Situation, must: Level) -> Iterator[Finding]:
         yield ok("no CANN, and simulated NPUs need none")
 
 
-def _version(home: Path) -> str | None:
+def version_at(home: Path) -> str | None:
+    """The version of the CANN that is installed there; None where nothing tells it."""
     for pattern in _VERSION_FILES:
         for file in sorted(home.glob(pattern)):
             if found := _VERSION.search(file.read_text(errors="replace")):
