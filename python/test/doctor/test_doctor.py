@@ -305,6 +305,10 @@ def test_an_npu_compiler_without_its_bitcode(tmp_path: Path, monkeypatch: pytest
     (tools / "lib").mkdir()
     (tools / "lib" / "meta_op.aiv.bc").touch()
     assert only(examine("compiler"), "ok")["what"].startswith(f"bishengir-compile at {tools}")
+    assert "--version says '', which bishengir-compile takes for one" in only(examine("compiler"), "warn")["what"]
+    for said, warnings in (("hivmc 1.2.0 (0123abc 2026-01-01)", 0), ("hivmc 0.1.0 (0123abc 2026-01-01)", 1)):
+        program(tools / "bin" / "hivmc", f"echo '{said}'")
+        assert [finding["level"] for finding in examine("compiler")].count("warn") == warnings
     (tools / "bin" / "hivmc").unlink()
     assert only(examine("compiler"), "FAIL")["what"] == "no hivmc on PATH"
 
