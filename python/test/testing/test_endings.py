@@ -20,7 +20,6 @@ from .test_failures import section
 TIMEOUTS = """
 import os, re, sys, time, types
 import pytest
-import torch.distributed as dist
 
 def fake_session(rank):
     # What a rank with the simulator loaded has.
@@ -46,6 +45,7 @@ def waits(rank, world_size):
         re.match("(a+)+$", 60 * "a" + "b")
     if rank == 3:
         return
+    import torch.distributed as dist
     dist.barrier()
 
 @pytest.mark.dist(timeout=3)
@@ -66,11 +66,16 @@ def lambda_free(rank, world_size):
 """
 
 
-def test_a_timeout_shows_stacks_and_waits(suite: Suite) -> None:
+def test_a_timeout_shows_stacks_and_waits(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     suite.write("test_timeouts.py", TIMEOUTS)
+    suite.write("eu-stack", "#!/bin/sh\necho >> asked\n")
+    (suite.path / "eu-stack").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{suite.path}:/usr/bin:/bin")
     result = suite.run("--dist-timeout=4", "-o", "dist_timeout=1000", "--color=no")
     result.assert_outcomes(failed=2, passed=1)
     output = result.stdout.str()
+    # A debugger takes many seconds for its stacks, which only --dist-artifacts keeps.
+    assert not (suite.path / "asked").exists()
 
     told = section(output, "test_marker")
     assert told.startswith("time-out: ranks 0-2 of 4 were not done 3 s after the test got its NPUs\n")

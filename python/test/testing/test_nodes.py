@@ -227,8 +227,10 @@ def test_a_time_out_tells_where_the_ranks_of_a_node_are(tmp_path: Path, monkeypa
     (tmp_path / "stuck_worker.py").write_text(STUCK)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("TRITON_DIST_LEASE_DIR", str(tmp_path / "leases"))
-    # Without a debugger, which takes its time.
-    monkeypatch.setenv("PATH", "/nowhere")
+    debugger = tmp_path / "eu-stack"
+    debugger.write_text('#!/bin/sh\necho "TID ${1#--pid=}:"\n')
+    debugger.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
     task = Task(
         world_size=1,
         backend="gloo",
@@ -246,7 +248,7 @@ def test_a_time_out_tells_where_the_ranks_of_a_node_are(tmp_path: Path, monkeypa
         debugged=None,
     )
     (host,) = parse_hosts("a=127.0.0.1", "{command}")
-    job = NodesJob([host], task, Wishes("sim:1", False, "", "test_stuck"), "a session")
+    job = NodesJob([host], task, Wishes("sim:1", False, "", "test_stuck"), "a session", native_stacks=True)
     began: list[float] = []
 
     def run_out_of_time() -> None:
@@ -260,6 +262,7 @@ def test_a_time_out_tells_where_the_ranks_of_a_node_are(tmp_path: Path, monkeypa
     assert job.record.timeout == PATIENCE
     assert record.stacks is not None
     assert "in stuck\n    time.sleep(1000)" in record.stacks
+    assert record.native == f"TID {record.pid}:"
     assert record.stdout == "said by 0\n"
     assert job.npus == ("a:0",)
     assert began

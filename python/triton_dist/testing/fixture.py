@@ -119,6 +119,7 @@ class DistTest:
                 warm=warm,
                 bound=self._session.binds_ranks,
                 terminal=terminal.of(self._item.config),
+                native_stacks=self._keeps_artifacts,
             )
             try:
                 job.run(
@@ -151,7 +152,7 @@ class DistTest:
                 getattr(config, "workerinput", {}).get("workerid", ""),
                 self._item.name,
             )
-            job = NodesJob(hosts, task, wishes, new_session())
+            job = NodesJob(hosts, task, wishes, new_session(), native_stacks=self._keeps_artifacts)
             try:
                 job.run(
                     time_limits.limited(self._item, marker.timeout, chosen=marker.chose_timeout),
@@ -166,6 +167,10 @@ class DistTest:
                         sys.stdout.write(record.stdout)
                         sys.stderr.write(record.stderr)
         self._judge(job.record, [])
+
+    @property
+    def _keeps_artifacts(self) -> bool:
+        return self._item.config.getoption("--dist-artifacts") is not None
 
     def _show_output(self, record: JobRecord) -> None:
         for name, text in sections(record):

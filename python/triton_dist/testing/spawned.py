@@ -180,7 +180,8 @@ class _SpawnedJob:
         running = [r for r, p in zip(self.record.ranks, self._context.processes, strict=True) if _is_running(p)]
         if not running:
             return
-        explain([(r, self._channels[r.rank]) for r in running])
+        # Nothing keeps artifacts of these.
+        explain([(r, self._channels[r.rank]) for r in running], natively=False)
         self.record.hardware = hardware_texts([r.pid for r in running if r.pid is not None])
         for record in running:
             record.ended_by_us = True

@@ -73,8 +73,13 @@ class NodesJob:
         since: when it got them, on the monotonic clock, in seconds.
     """
 
-    def __init__(self, hosts: Sequence[Host], task: Task, wishes: Wishes, session: str) -> None:
-        """`session`: the rendezvous name of the job, known to nobody else."""
+    def __init__(
+        self, hosts: Sequence[Host], task: Task, wishes: Wishes, session: str, *, native_stacks: bool = False
+    ) -> None:
+        """Args:
+        session: the rendezvous name of the job, known to nobody else.
+        native_stacks: at a time-out, have a debugger of each host tell them.
+        """
         self.record = JobRecord([RankRecord(rank) for rank in range(task.world_size)])
         self.npus: tuple[str, ...] = ()
         self.since = 0.0
@@ -82,6 +87,7 @@ class NodesJob:
         self._task = task
         self._wishes = wishes
         self._session = session
+        self._native_stacks = native_stacks
         self._nodes: list[RemoteNode] = []
 
     def run(self, timeout: float, while_waiting: Callable[[], None]) -> None:
@@ -233,7 +239,7 @@ class NodesJob:
 
     def _explain(self, while_waiting: Callable[[], None]) -> None:
         for node in self._nodes:
-            node.send({"do": "explain"})
+            node.send({"do": "explain", "natively": self._native_stacks})
         self._hear_all_until("explained", _TIME_TO_EXPLAIN, while_waiting)
 
     def _hear_all_until(self, last: str, seconds: float, while_waiting: Callable[[], None] = lambda: None) -> None:

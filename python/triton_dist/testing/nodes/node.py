@@ -9,7 +9,7 @@ It does what pytest tells it, and ends with everything that it has started when 
     {"do": "start", "task": …, …}          ->  {"is": "started", "rank": 2, "pid": 4242}
                                                {"is": "rank", "rank": 2, "says": what a rank says of itself}
                                                {"is": "exited", "rank": 2, "status": wait status, "ended": false}
-    {"do": "explain"}                      ->  {"is": "explained", "ranks": …, "hardware": …}
+    {"do": "explain", "natively": …}       ->  {"is": "explained", "ranks": …, "hardware": …}
     {"do": "leave"}: the ranks may go
     {"do": "end", "suspect": …}            ->  {"is": "ended", "ranks": …}, with their output
     whatever cannot be done                ->  {"is": "failed", "text": …}
@@ -117,7 +117,7 @@ class Node:
         elif what == "start":
             self._start(command)
         elif what == "explain":
-            self._explain()
+            self._explain(natively=command["natively"])
         elif what == "leave":
             for rank in self._ranks.values():
                 rank.channel.send({"do": "leave"})
@@ -208,12 +208,12 @@ class Node:
         meeting = place.meeting(command["place"], command["session"])
         return env.child_environ(**defaults, **npus, **meeting)
 
-    def _explain(self) -> None:
+    def _explain(self, *, natively: bool) -> None:
         from triton_dist.testing.hardware_report import hardware_texts
         from triton_dist.testing.ranks.inquiry import explain
 
         running = [rank for rank in self._ranks.values() if rank.record.status is None]
-        explain([(rank.record, rank.channel) for rank in running])
+        explain([(rank.record, rank.channel) for rank in running], natively=natively)
         told = {
             rank.record.rank: {
                 "stacks": rank.record.stacks,

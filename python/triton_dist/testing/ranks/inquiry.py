@@ -17,12 +17,15 @@ _TIME_TO_EXPLAIN = 1.0
 _TIME_FOR_FAULTHANDLER = 0.2
 
 
-def explain(ranks: Sequence[tuple[RankRecord, Channel]]) -> None:
+def explain(ranks: Sequence[tuple[RankRecord, Channel]], *, natively: bool) -> None:
     """Asks running ranks for their stacks and waits, and notes the answers in their records.
 
     A rank that does not answer, because its main thread keeps Python's lock, gets a signal upon which faulthandler
-    writes its stacks. Where the host has a debugger, native stacks come after that. Takes little more than a second,
-    and what the debugger takes, whatever the ranks do.
+    writes its stacks. Takes little more than a second, whatever the ranks do.
+
+    Args:
+        natively: whether a debugger that the host has is asked for native stacks after that, which takes it seconds
+            for each rank.
     """
     asked = [(record, channel) for record, channel in ranks if channel.send({"do": "explain"})]
     deadline = time.monotonic() + _TIME_TO_EXPLAIN
@@ -42,6 +45,7 @@ def explain(ranks: Sequence[tuple[RankRecord, Channel]]) -> None:
                 os.kill(record.pid, STACKS_SIGNAL)
     if asked:
         time.sleep(_TIME_FOR_FAULTHANDLER)
-    natively = native_stacks([record.pid for record, _ in ranks if record.pid is not None])
-    for record, _ in ranks:
-        record.native = natively.get(record.pid or 0, "")
+    if natively:
+        stacks = native_stacks([record.pid for record, _ in ranks if record.pid is not None])
+        for record, _ in ranks:
+            record.native = stacks.get(record.pid or 0, "")

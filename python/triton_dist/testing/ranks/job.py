@@ -61,12 +61,14 @@ class Job:
         warm: bool,
         bound: bool = False,
         terminal: Terminal | None = None,
+        native_stacks: bool = False,
     ) -> None:
         """Args:
         captured: keep the ranks' output in the record, instead of writing it where pytest's own goes.
         warm: take ranks that other tests have had, and leave them to others again.
         bound: a rank cannot have other NPUs afterwards, as on real ones.
         terminal: lent to a rank that stops in a debugger; None if pytest has none.
+        native_stacks: at a time-out, have a debugger tell them.
         """
         self.record = JobRecord([RankRecord(rank) for rank in range(task.world_size)])
         self._zygote = zygote
@@ -76,6 +78,7 @@ class Job:
         self._warm = warm
         self._npus = lease.npus if bound else ()
         self._terminal = terminal
+        self._native_stacks = native_stacks
         self._number = zygote.new_job()
         self._channels: list[Channel] = []
         self._streams: list[tuple[int, int]] = []
@@ -145,7 +148,7 @@ class Job:
             if now >= deadline:
                 self.record.timeout = timeout
                 running = [r for r in self.record.ranks if r.status is None and r.pid is not None]
-                explain([(r, self._channels[r.rank]) for r in running])
+                explain([(r, self._channels[r.rank]) for r in running], natively=self._native_stacks)
                 self.record.hardware = hardware_texts([r.pid for r in running if r.pid is not None])
                 return
             if not leaving and all(record.done for record in self.record.ranks):
