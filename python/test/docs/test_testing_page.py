@@ -25,7 +25,9 @@ def test_commands_run(command: str, tmp_path: Path) -> None:
         (tmp_path / "test_sum.py").write_text(EXAMPLE)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     program, *arguments = shlex.split(command, comments=True)
-    call = {"pytest": [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"], "python": [sys.executable]}[program]
+    # Hypothesis would be imported at the end of each.
+    pytest_call = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
+    call = {"pytest": pytest_call, "python": [sys.executable]}[program]
     # Where this very test is run by xdist.
     worker = dict.fromkeys(
         ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST")

@@ -22,8 +22,14 @@ from triton_dist.testing.leases.pool import NpuPool
 
 # Generous: the machine may be busy with other things.
 PATIENCE = 240.0
-# pytest's options in every run. Stacks of a run that hangs are there before patience ends.
-ALWAYS = ("-p", "no:cacheprovider", f"-ofaulthandler_timeout={PATIENCE / 2:g}")
+# pytest's options in every run. Hypothesis would be imported at its end: more than half of what an empty run takes.
+# Stacks of a run that hangs are there before patience ends.
+ALWAYS = (
+    *("-p", "no:cacheprovider"),
+    *("-p", "no:randomly"),
+    *("-p", "no:hypothesispytest"),
+    f"-ofaulthandler_timeout={PATIENCE / 2:g}",
+)
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
@@ -84,11 +90,7 @@ class Suite:
                 sys.executable,
                 "-m",
                 "pytest",
-                "-p",
-                "no:cacheprovider",
-                "-p",
-                "no:randomly",
-                "-ofaulthandler_timeout=120",
+                *ALWAYS,
                 f"--basetemp={next(self._basetemps)}",
                 *args,
             ],

@@ -12,7 +12,7 @@ import pytest
 
 from triton_dist import env
 
-from .conftest import PATIENCE, Suite
+from .conftest import ALWAYS, PATIENCE, Suite
 from .test_failures import section
 from .test_ranks import properties
 
@@ -170,7 +170,7 @@ def at_a_terminal(suite: Suite, typed: str, *args: str) -> str:
     ours, theirs = pty.openpty()
     environ = env.child_environ(TRITON_DIST_LEASE_DIR=suite.leases, PYTEST_ADDOPTS=None, TERM="dumb")
     process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", "--color=no", *args],
+        [sys.executable, "-m", "pytest", *ALWAYS, "--color=no", *args],
         cwd=suite.path,
         env=environ,
         stdin=theirs,
