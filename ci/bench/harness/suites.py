@@ -152,7 +152,17 @@ class Suite:
         Raises:
             RuntimeError: a test failed.
         """
-        command = [sys.executable, "-m", "pytest", "-p", "no:randomly", "--color=no", *arguments]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:randomly",
+            "-p",
+            "no:hypothesispytest",
+            "--color=no",
+            *arguments,
+        ]
         environ = env.child_environ(TRITON_DIST_LEASE_DIR=self.path / "leases", PYTEST_ADDOPTS=None)
         began = time.monotonic()
         done = subprocess.run(command, cwd=self.path, env=environ, capture_output=True, text=True, check=False)

@@ -10,8 +10,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from triton_dist import env
+from triton_dist.compiler import scratch
 from triton_dist.testing.ranks.wire import Channel, Listener, Message, memory_file, read_text, readable
 
 # The module path of pytest, not that of a fresh interpreter: the zygote must import the same torch as the tests.
@@ -50,6 +52,11 @@ class ZygoteProcess:
         Raises:
             ZygoteError: this system does not let it start.
         """
+        self._scratch = ExitStack()
+        try:
+            meetings = self._scratch.enter_context(scratch.directory())
+        except OSError as error:
+            raise ZygoteError(f"no directory for temporary files, where ranks could meet: {error}") from None
         self.channel, theirs = Channel.pair()
         self.workers: Channel | None = None
         requests: Channel | None = None
@@ -61,6 +68,7 @@ class ZygoteProcess:
             "channel": theirs.fileno(),
             "listener": listener.fileno(),
             "kept": kept,
+            "meetings": str(meetings),
             "workers": requests.fileno() if requests is not None else None,
             # The kernel watches the thread that starts the process, and only the main one lasts as long as pytest.
             "parent": os.getpid() if threading.current_thread() is threading.main_thread() else None,
@@ -83,6 +91,7 @@ class ZygoteProcess:
         except OSError as error:
             os.close(self._log)
             self.channel.close()
+            self._scratch.close()
             raise ZygoteError(f"the process that starts ranks cannot be started: {error}") from None
         finally:
             theirs.close()
@@ -111,6 +120,7 @@ class ZygoteProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._scratch.close()
 
     def close(self) -> None:
         """Ends the zygote; its log is gone then."""

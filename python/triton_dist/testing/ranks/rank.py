@@ -68,7 +68,7 @@ def main(control: Channel) -> int:
         is_first = not bound
         rank = message["rank"]
         own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-        if not _do_job(rank, own, descriptors, isolation, keep=message["keep"]):
+        if not _do_job(rank, own, descriptors, isolation, keep=message["keep"], meeting=message["meeting"]):
             return _leave()
         # The test may end, and its NPUs may go to others: nothing here touches them any more. A real one that has been
         # initialised stays with its process.
@@ -98,8 +98,20 @@ def run_alone(rank: int, own: Mapping[str, str], fds: Sequence[int]) -> int:
     return _leave()
 
 
-def _do_job(rank: int, own: Mapping[str, str], descriptors: Descriptors, isolation: Isolation, *, keep: bool) -> bool:
-    """Runs a task as rank `rank`; returns whether the process may go on, unless pytest ends the job before."""
+def _do_job(
+    rank: int,
+    own: Mapping[str, str],
+    descriptors: Descriptors,
+    isolation: Isolation,
+    *,
+    keep: bool,
+    meeting: str | None = None,
+) -> bool:
+    """Runs a task as rank `rank`; returns whether the process may go on, unless pytest ends the job before.
+
+    Args:
+        meeting: the file where the ranks meet for torch.distributed; None if they meet at MASTER_ADDR.
+    """
     write_stacks_to(descriptors.stacks)
     channel = Channel.of_descriptor(descriptors.channel)
     watcher = Watcher(channel, _call.__code__)
@@ -110,7 +122,7 @@ def _do_job(rank: int, own: Mapping[str, str], descriptors: Descriptors, isolati
         _take_streams(descriptors)
         isolation.begin(rank, task)
         _take_surroundings(rank, own, task)
-        _join_group(rank, int(own["LOCAL_RANK"]), task)
+        _join_group(rank, int(own["LOCAL_RANK"]), task, meeting)
         if task.terminal:
             debugger.serve_breakpoints(rank, watcher.ask_for_terminal)
         with coverage_data.measured(task.coverage):
@@ -184,7 +196,7 @@ def _seed(seed: int) -> None:
         torch.default_generator.manual_seed(seed)
 
 
-def _join_group(rank: int, npu_number: int, task: Task) -> None:
+def _join_group(rank: int, npu_number: int, task: Task, meeting: str | None) -> None:
     import torch
     import torch.distributed as dist
 
@@ -197,7 +209,13 @@ def _join_group(rank: int, npu_number: int, task: Task) -> None:
     elif "hccl" in task.backend and report.said:
         # Said where this process was forked from, and nobody has seen it.
         raise RuntimeError("; ".join(report.said))
-    dist.init_process_group(task.backend, init_method="env://", rank=rank, world_size=task.world_size)
+    if meeting is None:
+        dist.init_process_group(task.backend, init_method="env://", rank=rank, world_size=task.world_size)
+        return
+    # A TCPStore asks DNS for the name of each end, in the form ::ffff:127.0.0.1, which no hosts file has: 5 s where an
+    # answer gets lost.
+    store = dist.FileStore(meeting, task.world_size)
+    dist.init_process_group(task.backend, store=store, rank=rank, world_size=task.world_size)
 
 
 def _call(rank: int, task: Task, imported: Callable[[], None]) -> None:

@@ -28,11 +28,13 @@ import gc
 import importlib
 import os
 import select
+import shutil
 import signal
 import sys
 import time
 import traceback
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NoReturn
 
 from triton_dist.runtime import backend
@@ -78,8 +80,9 @@ def main(settings: dict[str, Any]) -> NoReturn:
 
     Args:
         settings: "channel", the descriptor of a channel to the process to end with; "listener", the descriptor that
-            further ones connect to; "parent", the pid to end with, or None; "kept", how many idle ranks may be kept;
-            "workers", the descriptor of a channel on which workers of pytest-xdist are asked for, or None.
+            further ones connect to; "meetings", a directory for files where ranks meet; "parent", the pid to end with,
+            or None; "kept", how many idle ranks may be kept; "workers", the descriptor of a channel on which workers
+            of pytest-xdist are asked for, or None.
     """
     if settings["workers"] is not None:
         # Out of the terminal's reach, but in its session, so that workers can join pytest's process group.
@@ -101,7 +104,9 @@ def main(settings: dict[str, Any]) -> NoReturn:
 
         fork_zygote(Channel.of_descriptor(settings["workers"]), (owner, listener))
     become_subreaper()
-    Zygote(owner, listener, settings["kept"]).serve(time.monotonic() - began)
+    Zygote(owner, listener, settings["kept"], Path(settings["meetings"])).serve(time.monotonic() - began)
+    # Of use to nobody any more, and who made it may have been killed.
+    shutil.rmtree(settings["meetings"], ignore_errors=True)
     os._exit(0)
 
 
@@ -129,12 +134,14 @@ class _Job:
     Attributes:
         client: who asked for them.
         number: the client's name for the job.
+        meeting: the file where its ranks meet for torch.distributed.
         pids: of its ranks.
         ending: whether what is left of it is being ended.
     """
 
     client: Channel
     number: int
+    meeting: Path
     pids: set[int] = field(default_factory=set)
     ending: bool = False
 
@@ -188,8 +195,10 @@ class _Adoption:
 class Zygote:
     """The serving side, from the first fork to the end of the process."""
 
-    def __init__(self, owner: Channel, listener: Listener, most_idle: int) -> None:
+    def __init__(self, owner: Channel, listener: Listener, most_idle: int, meetings: Path) -> None:
         self._owner = owner
+        self._meetings = meetings
+        self._jobs_so_far = 0
         self._listener = listener
         self._most_idle = most_idle
         self._clients: dict[int, Channel] = {owner.fileno(): owner}
@@ -284,12 +293,13 @@ class Zygote:
         for job in self._jobs:
             if job.client is client and job.number == number:
                 return job
-        self._jobs.append(_Job(client, number))
+        self._jobs_so_far += 1
+        self._jobs.append(_Job(client, number, self._meetings / str(self._jobs_so_far)))
         return self._jobs[-1]
 
     def _start(self, job: _Job, message: Message, fds: list[int]) -> None:
         number, key, npus = message["rank"], message["key"], tuple(message["npus"])
-        told = {name: message[name] for name in ("rank", "keep", "spawned", "npus")}
+        told = {name: message[name] for name in ("rank", "keep", "spawned", "npus")} | {"meeting": str(job.meeting)}
         process = None
         if message["keep"]:
             process = self._bound_to(job.client, number, npus) if npus else self._fitting(number, key)
@@ -486,6 +496,7 @@ class Zygote:
         none_left = self._orphans.end(set(self._ranks))
         for job in [job for job in self._jobs if job.ending and not job.pids and none_left]:
             self._jobs.remove(job)
+            job.meeting.unlink(missing_ok=True)
             self._tell(job, {"is": "ended"})
 
     def _end_all(self) -> None:
