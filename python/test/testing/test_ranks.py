@@ -10,7 +10,7 @@ import pytest
 from .conftest import Suite
 
 SURROUNDINGS = """
-import os, random, sys
+import os, random, socket, sys
 import pytest
 import torch
 import torch.distributed as dist
@@ -24,6 +24,9 @@ def surroundings(rank, world_size, folder, *more):
     assert [os.environ[name] for name in VARIABLES] == [str(rank), str(world_size)] * 2 + [str(world_size)]
     assert os.environ["MASTER_ADDR"] == "127.0.0.1"
     assert os.environ["MASTER_PORT"] == os.environ["TRITON_DIST_MASTER_PORT"]
+    if rank == 0:
+        # Left to the test: the ranks have met without TCP, and without the look-ups in DNS that torch's store does.
+        socket.create_server(("127.0.0.1", int(os.environ["MASTER_PORT"]))).close()
     assert len(os.environ["TRITON_DIST_SESSION"]) >= 32
     assert os.environ["FROM_THE_TEST"] == "yes" and os.getcwd() == str(folder)
     assert torch.get_num_threads() == 1
