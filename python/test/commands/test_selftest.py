@@ -263,6 +263,7 @@ def test_ended_by_a_signal_it_leaves_nothing_but_the_report(selftest: SelfTest) 
     [
         (["--npus", "some"], 2, "--npus=some is not allowed: it takes auto, COUNT"),
         (["--timeout", "0"], 2, "0 is not a number of seconds greater than 0"),
+        (["--timeout", "soon"], 2, "soon is not a number of seconds greater than 0"),
         (["--npus", "sim:0"], 2, "--npus=sim:0 is not allowed"),
     ],
 )
