@@ -79,7 +79,8 @@ def _build_and_run(
 ) -> None:
     session.run("cmake", "--build", directory, "--target", UNIT_TESTS_TARGET, f"-j{jobs}", external=True)
     session.run(
-        *("ctest", "--test-dir", directory, "--output-on-failure", "--no-tests=error", "--timeout", "300", *choice),
+        *("ctest", "--test-dir", directory, "--output-on-failure", "--no-tests=error", "--timeout", "300"),
+        *(f"--parallel={jobs}", *choice),
         env=dict(variables),
         external=True,
     )

@@ -499,10 +499,11 @@ void Engine::work() {
 
 /// Looks for work for a while, so that whoever launches often need not wake anybody. A host that
 /// waits at once for what it has launched runs it itself: it is left to it for a moment, since to
-/// hand it over takes longer than most such launches.
+/// hand it over takes longer than most such launches. The moment covers the way back of a slow host
+/// from its launch to its wait; a longer one only delays a kernel whose host does not wait.
 void Engine::linger(Lock &lock) {
   constexpr std::chrono::microseconds kLingering{50};
-  constexpr std::chrono::microseconds kLeft{4};
+  constexpr std::chrono::microseconds kLeft{20};
   std::uint64_t seen = additions.load(std::memory_order_relaxed);
   ++lingeringWorkers;
   lock.unlock();
